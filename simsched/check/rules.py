@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Literal
 
 # each adds its rules, in this order
 from simsched.check import node_rules, queue_rules, storage_rules  # noqa: F401
-from simsched.check.findings import RULES, CheckResult, Finding
+from simsched.check.findings import NOTE, RULES, Severity
 from simsched.check.site_files import read_site_files
+from simsched.declare.answers import Written, json_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -15,6 +16,46 @@ if TYPE_CHECKING:
 
     from simsched.check.site_files import SiteFiles
     from simsched.site.site import Site
+
+
+class Finding(Written, frozen=True):
+    """One fault, with the code and severity of its rule; ``str()`` is a line for people.
+
+    code : stable; docs/checks.md lists the meanings.
+    where : the file, and the path in it.
+    text : a sentence for people, which may change.
+    """
+
+    code: Annotated[str, json_of(enum=list(RULES))]
+    severity: Severity
+    where: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.severity} {self.code}: {self.text}"
+
+
+class CheckedFile(Written, frozen=True):
+    """A file and its kind."""
+
+    file: str
+    kind: str
+
+
+class CheckResult(Written, frozen=True, kw_only=True):
+    """All findings on some files, and one line on their content; true if they are sound.
+
+    sound : no errors and no warnings.
+    """
+
+    version: Literal[1]
+    sound: bool
+    summary: str
+    files: tuple[CheckedFile, ...]
+    findings: tuple[Finding, ...]
+
+    def __bool__(self) -> bool:
+        return self.sound
 
 
 def check_files(paths: Iterable[str | Path], site: Site | str | Path | None = None) -> CheckResult:
@@ -36,7 +77,13 @@ def check_files(paths: Iterable[str | Path], site: Site | str | Path | None = No
         for code, rule in RULES.items()
         for fault in rule.look(found)
     )
-    return CheckResult(tuple(found.files), tuple(findings), _summary(found))
+    return CheckResult(
+        version=1,
+        sound=all(finding.severity == NOTE for finding in findings),
+        summary=_summary(found),
+        files=tuple(CheckedFile(*file) for file in found.files),
+        findings=tuple(findings),
+    )
 
 
 def _summary(site: SiteFiles) -> str:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
-    from simsched.check.findings import CheckResult
+    from simsched.check.rules import CheckResult
     from simsched.cli.support.parser import Subparsers
 
 
@@ -39,7 +39,7 @@ class CheckFlags(Flags, frozen=True, kw_only=True):
 
 def register(subparsers: Subparsers) -> None:
     """Add the verb ``check``."""
-    add_verb(subparsers, "check", run_check, CheckFlags)
+    add_verb(subparsers, "check", run_check, CheckFlags, answers=["check-findings"])
 
 
 def run_check(args: argparse.Namespace) -> int:

@@ -179,11 +179,11 @@ def register(subparsers: Subparsers) -> None:
         "pbsnodes -a or hwloc XML; it may be compressed), - for standard input, or a bundled name.",
     )
     verbs = cluster.add_subparsers(title="actions", metavar="ACTION", dest="cluster_verb", required=True)
-    show = add_verb(verbs, "show", run_show, ShowFlags)
+    show = add_verb(verbs, "show", run_show, ShowFlags, answers=["cluster-summary"])
     add_flags(show.add_mutually_exclusive_group(), ViewOfCluster)
     add_verb(verbs, "make", run_make, MakeFlags, FormFlags, OutputFlags)
     add_verb(verbs, "convert", run_convert, EditFlags, TargetFlags, OutputFlags)
-    add_verb(verbs, "diff", run_diff, CompareFlags)
+    add_verb(verbs, "diff", run_diff, CompareFlags, answers=["cluster-differences"])
     add_verb(verbs, "list", run_list, help="list the bundled clusters")
 
 
@@ -206,8 +206,12 @@ def run_show(args: argparse.Namespace) -> int:
         put(text, args.output, "xml" if args.svg else "other")
     elif args.format == "json":
         import json
+        from dataclasses import asdict
 
-        put(json.dumps(_facts(cluster), indent=2, ensure_ascii=False) + "\n", args.output, "json")
+        from simsched.graph.inspect.view import summary
+
+        facts = asdict(summary(cluster.graph, cluster.name, cluster.source))
+        put(json.dumps(facts, indent=2, ensure_ascii=False) + "\n", args.output, "json")
     else:
         put("\n".join(_text(cluster, args)) + "\n", args.output, "text")
     return 0
@@ -226,16 +230,6 @@ def _show_found(cluster: Cluster, args: argparse.Namespace) -> int:
         lines.append(f"{paths.get(key, key)}\t{pool.type}\t{units}\t{marks}")
     put("".join(f"{line}\n" for line in lines), args.output, "text")
     return 0 if lines else 1
-
-
-def _facts(cluster: Cluster) -> dict[str, Any]:
-    """Return the summary as JSON values."""
-    from dataclasses import asdict
-
-    from simsched.graph.inspect.view import summary
-
-    found = summary(cluster.graph)
-    return {"name": cluster.name, "source": cluster.source, **asdict(found)}
 
 
 def _text(cluster: Cluster, args: argparse.Namespace) -> list[str]:
@@ -291,9 +285,9 @@ def run_diff(args: argparse.Namespace) -> int:
     found = diff(load_cluster(args.left).graph, load_cluster(args.right).graph)
     if args.format == "json":
         import json
+        from dataclasses import asdict
 
-        rows = [{"what": one.what, "left": one.left, "right": one.right} for one in found]
-        write(json.dumps(rows, indent=2, ensure_ascii=False) + "\n", "json")
+        write(json.dumps(list(map(asdict, found)), indent=2, ensure_ascii=False) + "\n", "json")
     else:
         for one in found:
             print(one)

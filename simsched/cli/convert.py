@@ -61,6 +61,7 @@ def _register_shape(subparsers: Subparsers) -> None:
         description="Expand an RFC 46 shape into the resources of a jobspec or, with --from, print the "
         "shortest shape of the resources of a file.",
         usage="simsched shape [options] (SHAPE | --from FILE) [-- COMMAND…]",
+        epilog="JSON Schema of a jobspec: simsched schema rfc14.",
     )
     parser.__class__ = _WithCommand
     parser.add_argument(
@@ -93,6 +94,7 @@ def _register_convert(subparsers: Subparsers) -> None:
         "express the request. The targets json and yaml only change the syntax of a jobspec; jobs "
         "(jobs.yaml) and jsonl make a workload of Job Objects.",
         usage="simsched convert [options] FILE --to TARGET [-- COMMAND…]",
+        epilog="JSON Schema of a jobspec: simsched schema rfc14 or v1.",
     )
     parser.__class__ = _WithCommand
     parser.add_argument(

@@ -10,8 +10,8 @@ from simsched.cli.options.requests import (
     AS_CLUSTER,
     REFUSALS,
     NamedRequest,
+    Refusal,
     add_common,
-    as_json,
     as_text,
     note_clusters,
     note_sharing,
@@ -22,9 +22,12 @@ from simsched.cli.options.requests import (
 from simsched.cli.options.site_options import site_of
 from simsched.cli.support.output import print_lines
 from simsched.cli.support.verbs import add_verb
+from simsched.declare.answers import UNSET, UnsetType, Written
 from simsched.declare.flags import Flags, field, flag
 from simsched.errors import ConfigError
 from simsched.garbage import seldom_collected
+from simsched.match.explain.reason_codes import Reason, ReasonCode
+from simsched.match.explain.reasons import ReasonsAnswer
 from simsched.text_table import table_lines
 
 if TYPE_CHECKING:
@@ -60,7 +63,15 @@ class FeasibleFlags(Flags, frozen=True, kw_only=True):
 
 def register(subparsers: Subparsers) -> None:
     """Add the verb ``feasible``."""
-    add_verb(subparsers, "feasible", run_feasible, add_common, FeasibleFlags, add_queue_options)
+    add_verb(
+        subparsers,
+        "feasible",
+        run_feasible,
+        add_common,
+        FeasibleFlags,
+        add_queue_options,
+        answers=["feasible-answers"],
+    )
 
 
 def run_feasible(args: argparse.Namespace) -> int:
@@ -78,7 +89,7 @@ def _answer_each(args: argparse.Namespace) -> int:
     for cluster in clusters:
         question = _question(cluster, args, ask)
         answers[cluster] = [(request, outcome_of(request, question)) for request in requests]
-    yes = "now" if args.now or args.running else "yes"
+    yes: Yes = "now" if args.now or args.running else "yes"
     print_lines(FEASIBLE_WRITERS[args.format](answers, yes), "json" if args.format == "json" else "text")
     found = [any(outcomes) for outcomes in _by_request(answers)]
     refused = (request for request, one in zip(requests, found, strict=True) if not one)
@@ -124,7 +135,7 @@ def _by_request(answers: Mapping[str, Answers]) -> Iterator[tuple[Outcome, ...]]
     return zip(*([outcome for _, outcome in column] for column in answers.values()), strict=True)
 
 
-def _feasible_text(answers: Mapping[str, Answers], yes: str) -> Iterator[str]:
+def _feasible_text(answers: Mapping[str, Answers], yes: Yes) -> Iterator[str]:
     for cluster, column in answers.items():
         if len(answers) > 1:
             yield f"{cluster}:"
@@ -135,7 +146,7 @@ def _feasible_text(answers: Mapping[str, Answers], yes: str) -> Iterator[str]:
                 yield configured_text(request, outcome, yes)
 
 
-def _feasible_table(answers: Mapping[str, Answers], yes: str) -> Iterator[str]:
+def _feasible_table(answers: Mapping[str, Answers], yes: Yes) -> Iterator[str]:
     """Yield a table with one line per request and one column per cluster, without reasons."""
     labels = [request.label for request, _ in next(iter(answers.values()))]
     rows = [["request", *answers]]
@@ -144,10 +155,52 @@ def _feasible_table(answers: Mapping[str, Answers], yes: str) -> Iterator[str]:
     yield from table_lines(rows)
 
 
-def _feasible_json(answers: Mapping[str, Answers], yes: str) -> Iterator[str]:
+Yes = Literal["yes", "now"]
+
+
+class FeasibleAnswer(Written, frozen=True, kw_only=True):
+    """The answer about one request.
+
+    cluster : where several clusters were asked.
+    reasons : why the request is refused.
+    queue : with a configuration: the queue of the request; null is none.
+    duration : seconds, the request's own or a default; null is no limit.
+    notes : remarks that do not refuse the request.
+    queues : each queue: the codes of the reasons against the request there.
+    """
+
+    cluster: str | None = None
+    version: Literal[1]
+    request: str
+    answer: Yes | Refusal
+    reasons: ReasonsAnswer | None = None
+    queue: str | UnsetType | None = UNSET
+    duration: float | UnsetType | None = UNSET
+    notes: tuple[Reason, ...] | UnsetType = UNSET
+    queues: dict[str, tuple[ReasonCode, ...]] | UnsetType = UNSET
+
+
+FeasibleAnswers = list[FeasibleAnswer]
+
+
+def answer_of(
+    request: NamedRequest, outcome: Outcome, yes: Yes, cluster: str | None = None
+) -> FeasibleAnswer:
+    """Return an answer as it is written; a refusal has its reasons."""
+    return FeasibleAnswer(
+        cluster=cluster,
+        version=1,
+        request=request.label,
+        answer=yes if outcome else REFUSALS[outcome.status],
+        reasons=None if outcome else outcome.reasons.answer(),
+        **({} if outcome.placement is None else outcome.placement.to_dict()),
+    )
+
+
+def _feasible_json(answers: Mapping[str, Answers], yes: Yes) -> Iterator[str]:
     several = len(answers) > 1
     rows = [
-        {**({"cluster": cluster} if several else {}), **as_json(request, outcome, yes)}
+        answer_of(request, outcome, yes, cluster if several else None).to_dict()
         for cluster, column in answers.items()
         for request, outcome in column
     ]

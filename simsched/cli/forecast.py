@@ -74,7 +74,8 @@ class ForecastFlags(Flags, frozen=True, kw_only=True):
 
 def register(subparsers: Subparsers) -> None:
     """Add the verb `forecast`."""
-    add_verb(subparsers, "forecast", run_forecast, ForecastFlags, add_site, add_rules, add_reading)
+    add_verb(subparsers, "forecast", run_forecast, ForecastFlags, add_site, add_rules, add_reading,
+             answers=["forecast", "forecast-errors"])  # fmt: skip
 
 
 def run_forecast(args: argparse.Namespace) -> int:
@@ -326,24 +327,15 @@ def _put(
 
 def _as_json(found: list[Forecast], levels: tuple[float, ...]) -> str:
     import json
-    from dataclasses import asdict
 
-    rows = [asdict(job) for job in found]
+    from simsched.declare.answers import written
+
+    rows: list[dict[str, Any]] = written(found)
     for row in rows:
-        size, quantiles = row.pop("size"), row.pop("quantiles")
+        size, starts = row.pop("size"), row.pop("quantiles") or [None] * len(levels)
         if levels:
-            starts = quantiles or [NEVER] * len(levels)
-            row |= {
-                "size": size,
-                "quantiles": {f"{k:g}": _known(v) for k, v in zip(levels, starts, strict=True)},
-            }
-    plain = [{k: _known(v) for k, v in row.items()} for row in rows]
-    return json.dumps(plain, indent=1, ensure_ascii=False)
-
-
-def _known(value: Any) -> Any:
-    """Return a value for JSON, which has no infinity."""
-    return None if value == NEVER else value
+            row |= {"size": size, "quantiles": {f"{k:g}": v for k, v in zip(levels, starts, strict=True)}}
+    return json.dumps(rows, indent=1, ensure_ascii=False)
 
 
 def _as_text(found: list[Forecast], at: float, clock: Clock | None, levels: tuple[float, ...]) -> str:

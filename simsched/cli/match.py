@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 from simsched.cli.options.requests import (
     AS_CLUSTER,
+    REFUSALS,
     NamedRequest,
+    Refusal,
     add_common,
-    as_json,
     as_text,
     note_clusters,
     note_sharing,
@@ -20,7 +21,10 @@ from simsched.cli.options.requests import (
 )
 from simsched.cli.options.site_options import site_of
 from simsched.cli.support.verbs import add_verb
+from simsched.declare.answers import Written
 from simsched.declare.flags import Flags
+from simsched.formats.cluster.rset import WrittenR
+from simsched.match.explain.reasons import ReasonsAnswer
 from simsched.text_table import table_lines
 
 if TYPE_CHECKING:
@@ -55,7 +59,7 @@ class MatchFlags(Flags, frozen=True, kw_only=True):
 
 def register(subparsers: Subparsers) -> None:
     """Add the verb ``match``."""
-    add_verb(subparsers, "match", run_match, add_common, MatchFlags)
+    add_verb(subparsers, "match", run_match, add_common, MatchFlags, answers=["match-answers", "r"])
 
 
 def run_match(args: argparse.Namespace) -> int:
@@ -95,15 +99,39 @@ def as_jgf(outcomes: Answers, index: Index) -> str:
     return "\n".join(json.dumps(jgf_of(selection, index)) for _, selection in _selections(outcomes))
 
 
+class MatchAnswer(Written, frozen=True, kw_only=True):
+    """The answer about one request.
+
+    reasons : why the request is refused.
+    id : the number of the allocation.
+    R : the allocation (RFC 20).
+    """
+
+    version: Literal[1]
+    request: str
+    answer: Literal["matched"] | Refusal
+    reasons: ReasonsAnswer | None = None
+    id: int | None = None
+    R: WrittenR | None = None
+
+
+MatchAnswers = list[MatchAnswer]
+
+
 def as_document(outcomes: Answers, _: Index) -> str:
     """Return all answers as one JSON document; refusals have their reasons."""
-    answers = []
-    for request, outcome in outcomes:
-        answer = as_json(request, outcome, "matched")
-        if outcome.R is not None:
-            answer |= {"id": outcome.id, "R": outcome.R.to_dict()}
-        answers.append(answer)
-    return json.dumps(answers, indent=2)
+    answers = [
+        MatchAnswer(
+            version=1,
+            request=request.label,
+            answer="matched" if outcome else REFUSALS[outcome.status],
+            reasons=None if outcome else outcome.reasons.answer(),
+            id=outcome.id,
+            R=None if outcome.R is None else cast("WrittenR", outcome.R.to_dict()),
+        )
+        for request, outcome in outcomes
+    ]
+    return json.dumps([answer.to_dict() for answer in answers], indent=2)
 
 
 def as_tree(outcomes: Answers, index: Index) -> str:

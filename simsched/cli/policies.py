@@ -34,6 +34,17 @@ class PolicyEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class PolicyKind:
+    """The policies of a kind, and the option that chooses one."""
+
+    option: str
+    entries: list[PolicyEntry]
+
+
+Policies = dict[str, PolicyKind]
+
+
+@dataclass(frozen=True, slots=True)
 class Catalogue:
     """The policies of one kind: `option` chooses one, on the command line or in a configuration.
 
@@ -74,7 +85,7 @@ class PoliciesFlags(Flags, frozen=True):
 def register(subparsers: Subparsers) -> None:
     """Add the verb `policies`."""
     about = f"List what can be chosen for a simulation: {', '.join(CATALOGUES)}."
-    add_verb(subparsers, "policies", run_policies, PoliciesFlags, description=about)
+    add_verb(subparsers, "policies", run_policies, PoliciesFlags, answers=["policies"], description=about)
 
 
 def run_policies(args: argparse.Namespace) -> int:
@@ -86,10 +97,8 @@ def run_policies(args: argparse.Namespace) -> int:
             raise ConfigError(f"unknown kind {kind!r}{hint}", where="KIND", expected=", ".join(CATALOGUES))
     found = {kind: list(CATALOGUES[kind].entries()) for kind in args.kinds or CATALOGUES}
     if args.format == "json":
-        document = {
-            kind: {"option": CATALOGUES[kind].option, "entries": [asdict(entry) for entry in entries]}
-            for kind, entries in found.items()
-        }
+        kinds = {kind: PolicyKind(CATALOGUES[kind].option, entries) for kind, entries in found.items()}
+        document = {kind: asdict(one) for kind, one in kinds.items()}
         write(json.dumps(document, indent=2, ensure_ascii=False) + "\n", "json")
         return 0
     shown = {kind: entries for kind, entries in found.items() if entries or args.kinds}

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from simsched.formats.rfc.clock import DateText
     from simsched.report.data.gantt_view import GanttView
     from simsched.report.data.tables import RunTables
-    from simsched.simulation.audit.audit_report import AuditReport
+    from simsched.simulation.audit.audit_report import AuditReport, RunAudits
 
 FORMATS = ("text", "json", "html", "csv", "markdown")
 #: values of `--by`: groups of jobs, single jobs, and parts of the machine
@@ -154,7 +154,8 @@ class ViewFlags(Flags, frozen=True, kw_only=True):
 
 def register(subparsers: Subparsers) -> None:
     """Add the verbs `report` and `plot`."""
-    report = add_verb(subparsers, "report", run_report, ReportFlags)
+    answers = ["report", *(f"report-{name}" for name in ("table", "promises", "seeds", "audit"))]
+    report = add_verb(subparsers, "report", run_report, ReportFlags, answers=answers)
     add_flags(report.add_argument_group("chance"), SeedFlags)
     plot = add_verb(subparsers, "plot", run_plot, PlotFlags)
     add_flags(plot.add_mutually_exclusive_group(), WidthFlags)
@@ -441,7 +442,7 @@ def run_audits(folders: Sequence[str], kind: str, output: str | None) -> int:
         raise ConfigError(f"there is no audit in the format {kind}", where="--format", expected="text, json")
     found = {folder: audit_again(Path(folder)) for folder in folders}
     if kind == "json":
-        rows = [{"run": folder, **report.to_dict()} for folder, report in found.items()]
+        rows: RunAudits = [{"run": folder, **report.to_dict()} for folder, report in found.items()]
         text = json.dumps(rows, indent=1, ensure_ascii=False) + "\n"
     else:
         text = "".join(f"{folder}: {report}\n" for folder, report in found.items())

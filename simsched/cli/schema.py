@@ -9,6 +9,42 @@ from simsched.cli.support.output import print_lines, write
 from simsched.cli.support.verbs import add_verb
 from simsched.declare.flags import Flags, flag
 
+ANSWERS = {
+    "calibration": "study.calibration.calibration:CalibrationAnswer",
+    "check-findings": "check.rules:CheckResult",
+    "cluster-differences": "graph.inspect.diff:Differences",
+    "cluster-summary": "graph.inspect.view:Summary",
+    "feasible-answers": "cli.feasible:FeasibleAnswers",
+    "fit-check": "workload.models.fit_check:FitAnswer",
+    "flurries": "cli.workload_logs:FlurriesAnswer",
+    "forecast": "simulation.forecast.start_times:Forecasts",
+    "forecast-errors": "simulation.forecast.horizon_errors:HorizonErrors",
+    "match-answers": "cli.match:MatchAnswers",
+    "policies": "cli.policies:Policies",
+    "r": "formats.cluster.rset:WrittenR",
+    "report": "report.export:ReportAnswer",
+    "report-audit": "simulation.audit.audit_report:RunAudits",
+    "report-promises": "report.promise_report:PromisesAnswer",
+    "report-seeds": "study.sizing.seed_comparison:SeedsAnswer",
+    "report-table": "report.export:TableRows",
+    "run-allocation": "simulation.record.run_document:Allocation",
+    "run-event": "simulation.record.run_document:JobEvent",
+    "run-record": "simulation.record.run_document:RunDocument",
+    "run-summary": "simulation.record.run_document:Summary",
+    "site-facts": "site.site_tables:ShownSite",
+    "site-record": "site.site_folder:SiteRecord",
+    "size": "study.sizing.answer:SizeAnswer",
+    "study-failures": "study.sweep:Failures",
+    "study-record": "study.sweep:StudyRecord",
+    "study-row": "study.runs.run_row:RowDocument",
+    "study-task": "study.spec.run_task:TaskIdentity",
+    "validate-reports": "cli.validate:FileReports",
+    "why-jobs": "report.waiting.job_answer:JobAnswers",
+    "why-run": "report.waiting.wait_text:WaitedHours",
+    "workload-summary": "workload.describe:WorkloadSummary",
+}
+"""Name of the schema of an answer → the module and the type from which the answer is written."""
+
 if TYPE_CHECKING:
     import argparse
 
@@ -38,17 +74,34 @@ def schema(args: argparse.Namespace) -> int:
     from simsched.formats.text.schemas import SCHEMAS, schema_text
 
     declared = _declared()
-    known = [*SCHEMAS, *declared]
+    known = [*SCHEMAS, *declared, *ANSWERS]
     if args.name is None:
         print_lines(known)
+    elif args.name in ANSWERS:
+        write(_text(args.name, _answer(ANSWERS[args.name])), "json")
     elif args.name in declared:
-        write(json.dumps(declared[args.name], indent=2, ensure_ascii=False) + "\n", "json")
+        write(_text(args.name, declared[args.name]), "json")
     elif args.name in SCHEMAS:
         write(schema_text(args.name), "json")
     else:
         text = f"there is no schema {args.name!r}{did_you_mean(args.name, known)}"
         raise ConfigError(text, where="NAME", expected=", ".join(known))
     return 0
+
+
+def _text(name: str, schema: dict[str, Any]) -> str:
+    draft = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": name}
+    return json.dumps({**draft, **schema}, indent=2, ensure_ascii=False) + "\n"
+
+
+def _answer(place: str) -> dict[str, Any]:
+    """Return the schema of the type at a place."""
+    from importlib import import_module
+
+    from simsched.declare.answers import answer_schema
+
+    module, _, name = place.partition(":")
+    return answer_schema(getattr(import_module(f"simsched.{module}"), name))
 
 
 def _declared() -> dict[str, dict[str, Any]]:
@@ -79,6 +132,4 @@ def _declared() -> dict[str, dict[str, Any]]:
     tables = {key: one for key, one in config["properties"].items() if '"properties"' in json.dumps(one)}
     config["properties"] |= {"policy": POLICY.schema, "calibration": {"type": "object"}}
     tables |= {"cluster-recipe": RecipeTable.schema(), "jobs": jobs_schema(), "study": StudyTable.schema()}
-    draft = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
-    tables = {"config": config, "column-map": ColumnMap.schema(), **tables}
-    return {name: {**draft, "title": name, **one} for name, one in tables.items()}
+    return {"config": config, "column-map": ColumnMap.schema(), **tables}

@@ -130,11 +130,29 @@ class CalibrateOutput(SearchOutput, frozen=True, kw_only=True):
 def register(subparsers: Subparsers) -> None:
     """Add the verbs `size`, `headroom` and `calibrate`."""
     end = "Exit status: 0 found, 1 no size tried meets the targets, 2 the input is wrong."
-    add_verb(subparsers, "size", run_size, _add_inputs, SizeFlags, _add_rest, epilog=TARGETS + end)
+    add_verb(
+        subparsers,
+        "size",
+        run_size,
+        _add_inputs,
+        SizeFlags,
+        _add_rest,
+        answers=["size"],
+        epilog=TARGETS + end,
+    )
     end = "Exit status: 0 today's load meets the targets, 1 it does not, 2 the input is wrong."
-    add_verb(subparsers, "headroom", run_headroom, _add_inputs, LoadFlags, _add_rest, epilog=TARGETS + end)
+    add_verb(
+        subparsers,
+        "headroom",
+        run_headroom,
+        _add_inputs,
+        LoadFlags,
+        _add_rest,
+        answers=["size"],
+        epilog=TARGETS + end,
+    )
     parts = (CalibrateInputs, add_site, CalibrateOutput)
-    parser = add_verb(subparsers, "calibrate", run_calibrate, *parts)
+    parser = add_verb(subparsers, "calibrate", run_calibrate, *parts, answers=["calibration"])
     add_flags(parser, CalibrationRequest, "held_out", "beside", "confidence")
     _add_work(parser)
 

@@ -66,7 +66,7 @@ def register(subparsers: Subparsers) -> None:
     )
     verbs = site.add_subparsers(title="actions", metavar="ACTION", dest="site_verb", required=True)
     add_verb(verbs, "import", run_import, ImportFlags)
-    add_verb(verbs, "show", run_show, SiteFlags)
+    add_verb(verbs, "show", run_show, SiteFlags, answers=["site-facts"])
 
 
 def run_import(args: argparse.Namespace) -> int:
@@ -100,9 +100,10 @@ def run_show(args: argparse.Namespace) -> int:
     if args.format == "json":
         import json
 
+        from simsched.declare.answers import written
         from simsched.site.site_tables import facts
 
-        write(json.dumps(facts(site), indent=2, ensure_ascii=False) + "\n", "json")
+        write(json.dumps(written(facts(site)), indent=2, ensure_ascii=False) + "\n", "json")
     else:
         write("".join(f"{line}\n" for line in _text(site)))
     return 0

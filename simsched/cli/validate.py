@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
 
 from simsched.cli.support.messages import text_of
 from simsched.cli.support.output import print_lines, write
 from simsched.cli.support.verbs import add_verb
+from simsched.declare.answers import extended
 from simsched.declare.flags import Flags, field, flag
 from simsched.declare.kinds import choice
 from simsched.errors import ConfigError, SimschedError
+from simsched.formats.text.diagnostics import Fault
 
 if TYPE_CHECKING:
     import argparse
@@ -48,7 +50,7 @@ class ValidateFlags(Flags, frozen=True, kw_only=True):
 
 def register(subparsers: Subparsers) -> None:
     """Add the parser of the verb."""
-    add_verb(subparsers, "validate", validate, ValidateFlags)
+    add_verb(subparsers, "validate", validate, ValidateFlags, answers=["validate-reports"])
 
 
 def validate(args: argparse.Namespace) -> int:
@@ -68,6 +70,25 @@ def validate(args: argparse.Namespace) -> int:
     return 0 if all(report.is_valid for report in reports) else 2
 
 
+FaultAnswer: Any = extended("FaultAnswer", Fault, path=str)
+
+
+class FileReport(TypedDict):
+    """The result for one file.
+
+    kind : kind of its documents.
+    """
+
+    file: str
+    kind: str
+    valid: bool
+    faults: list[FaultAnswer]
+    notes: list[str]
+
+
+FileReports = list[FileReport]
+
+
 def _counted(report: Report) -> str:
     plural = "" if report.documents == 1 else "s"
     countless = not report.documents and report.kind != "job"
@@ -81,18 +102,16 @@ def _print_json(reports: list[Report]) -> None:
 
     from simsched.formats.text.excerpts import format_path
 
-    documents = []
-    for report in reports:
-        faults = [{**asdict(fault), "path": format_path(fault.path)} for fault in report.faults]
-        documents.append(
-            {
-                "file": report.where,
-                "kind": report.kind,
-                "valid": report.is_valid,
-                "faults": faults,
-                "notes": list(report.notes),
-            }
-        )
+    documents: FileReports = [
+        {
+            "file": report.where,
+            "kind": report.kind,
+            "valid": report.is_valid,
+            "faults": [{**asdict(fault), "path": format_path(fault.path)} for fault in report.faults],
+            "notes": list(report.notes),
+        }
+        for report in reports
+    ]
     write(json.dumps(documents, indent=2) + "\n")
 
 
@@ -206,7 +225,7 @@ def _json_kind(text: str) -> str:
     return "workload" if "jobs" in keys else "constraint" if operators & keys.keys() else "auto"
 
 
-#: Keys that identify a kind of document, in the order of the checks.
+#: WrittenKeys that identify a kind of document, in the order of the checks.
 _KEYS = (
     ({"execution"}, "r"),
     ({"R_lite"}, "r"),

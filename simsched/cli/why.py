@@ -48,7 +48,7 @@ class WhyFlags(Flags, frozen=True, kw_only=True):
 
 def register(subparsers: Subparsers) -> None:
     """Add the verb `why`."""
-    add_verb(subparsers, "why", run_why, WhyFlags)
+    add_verb(subparsers, "why", run_why, WhyFlags, answers=["why-run", "why-jobs"])
 
 
 def run_why(args: argparse.Namespace) -> int:

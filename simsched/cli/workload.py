@@ -132,13 +132,15 @@ def register(subparsers: Subparsers) -> None:
     """Add the verb ``workload`` and its actions."""
     parser = subparsers.add_parser("workload", help="show, make, convert, deliver and list workloads")
     actions = parser.add_subparsers(title="actions", metavar="ACTION", dest="action", required=True)
-    add_verb(actions, "show", show, InputFlags, add_reading, SummaryFlags, epilog=TRANSFORMS)
+    parts = (InputFlags, add_reading, SummaryFlags)
+    add_verb(actions, "show", show, *parts, epilog=TRANSFORMS, answers=["workload-summary"])
     make = actions.add_parser("make", help="make a synthetic workload")
     models = make.add_subparsers(title="models", metavar="MODEL", dest="model_name", required=True)
     add_verb(models, "lublin", make_lublin, LublinFlags, JobsFileFlags)
     add_verb(models, "mix", make_mix, MixFlags, JobsFileFlags)
-    add_verb(actions, "fit", fit, FitFlags, add_reading, epilog=TRANSFORMS)
-    add_verb(actions, "flurries", list_flurries, FlurryFlags, add_reading, epilog=TRANSFORMS)
+    more: dict[str, Any] = {"epilog": TRANSFORMS}
+    add_verb(actions, "fit", fit, FitFlags, add_reading, answers=["fit-check"], **more)
+    add_verb(actions, "flurries", list_flurries, FlurryFlags, add_reading, answers=["flurries"], **more)
     add_verb(actions, "convert", convert, InputsFlags, add_reading, JobsFileFlags, epilog=TRANSFORMS)
     add_verb(actions, "deliver", deliver, DeliverFlags)
     add_verb(actions, "list", list_names, help="list the bundled workloads")

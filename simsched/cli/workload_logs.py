@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sys
 from math import isnan
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
 
 from simsched.cli.options.workloads import generator, read_workloads
 from simsched.cli.support.messages import note
 from simsched.cli.support.output import put, terminal_width
+from simsched.declare.answers import extended
 from simsched.declare.flags import Flags, flag
+from simsched.workload.transforms.flurries import Flurry
 
 if TYPE_CHECKING:
     import argparse
@@ -17,8 +19,8 @@ if TYPE_CHECKING:
     from simsched.workload.job import Workload
     from simsched.workload.models.fit_check import Distance, FitCheck
     from simsched.workload.models.log_model import LogModel
-    from simsched.workload.transforms.flurries import Flurry
 
+FlurryAnswer: Any = extended("FlurryAnswer", Flurry, without=["members"])
 MAX_CLASSES = 64
 
 
@@ -144,6 +146,18 @@ def _distances(found: FitCheck) -> list[str]:
 # --- flurries
 
 
+class FlurriesAnswer(TypedDict):
+    """The flurries of a log.
+
+    jobs : number of jobs of the log.
+    median_day : jobs of a median day.
+    """
+
+    jobs: int
+    median_day: float
+    flurries: list[FlurryAnswer]
+
+
 def list_flurries(args: argparse.Namespace) -> int:
     """Print the flurries of a log."""
     from simsched.workload.transforms.flurries import flurries, median_day
@@ -154,9 +168,11 @@ def list_flurries(args: argparse.Namespace) -> int:
     if args.format == "json":
         import json
 
-        names = ("user", "begin", "end", "jobs", "share", "at_the_time", "equal", "work")
-        rows = [{name: getattr(one, name) for name in names} for one in found]
-        print(json.dumps({"jobs": len(workload), "median_day": usual, "flurries": rows}, indent=2))
+        from simsched.declare.answers import written
+
+        rows = [{name: value for name, value in written(one).items() if name != "members"} for one in found]
+        answer: FlurriesAnswer = {"jobs": len(workload), "median_day": usual, "flurries": rows}
+        print(json.dumps(answer, indent=2))
         return 0
     print("\n".join(_flurry_lines(workload, found, usual, args.least)))
     return 0

@@ -226,9 +226,13 @@ ENTRY = re.compile(r"^(\w+(?:, \w+)*) : (.*(?:\n +.*)*)", re.MULTILINE)
 
 def texts_of(cls: type) -> dict[str, str]:
     """Return name → meaning of the entries ``name, name : meaning`` of the docstrings of a class."""
-    docs = "\n".join(inspect.cleandoc(base.__doc__ or "") for base in reversed(cls.__mro__))
+    return meanings("\n".join(inspect.cleandoc(base.__doc__ or "") for base in reversed(cls.__mro__)))
+
+
+def meanings(text: str) -> dict[str, str]:
+    """Return name → meaning of the entries ``name, name : meaning`` of a docstring."""
     return {
-        name: " ".join(text.replace("``", "").split()).removesuffix(".")
-        for names, text in ENTRY.findall(docs)
+        name: " ".join(meaning.replace("``", "").split()).removesuffix(".")
+        for names, meaning in ENTRY.findall(inspect.cleandoc(text))
         for name in names.split(", ")
     }

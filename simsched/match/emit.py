@@ -21,6 +21,7 @@ from simsched.match.state.masks import listed, mask_of
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from simsched.formats.cluster.rset import RExecution, RLite, WrittenR
     from simsched.formats.cluster.treepool import TreePool
     from simsched.graph.index.index import Index
     from simsched.graph.index.types import Ints, PoolType
@@ -36,7 +37,7 @@ def document(
     starttime: Seconds | None = None,
     expiration: Seconds | None = None,
     scheduler: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
+) -> WrittenR:
     """Return the R document of a selection, ready to be written as JSON.
 
     `starttime` and `expiration` are seconds since the epoch; `scheduler` becomes
@@ -50,7 +51,7 @@ def document(
         order = np.argsort(ranks, kind="stable")
         targets, ranks = targets[order], ranks[order]
     entries = _entries(selection, index, targets, ranks)
-    execution: dict[str, Any] = {
+    execution: RExecution = {
         "R_lite": entries,
         "nodelist": [_hosts(index, targets, entries)] if len(targets) else [],
         "nslots": selection.slots or len(targets),
@@ -62,7 +63,7 @@ def document(
     properties = _properties(index, targets, ranks)
     if properties:
         execution["properties"] = properties
-    found: dict[str, Any] = {"version": 1, "execution": execution}
+    found: WrittenR = {"version": 1, "execution": execution}
     scheduling = _scheduling(selection, index, ranks)
     if scheduling:
         found["scheduling"] = scheduling
@@ -76,7 +77,7 @@ def to_rset(selection: Selection, index: Index, **rest: Any) -> ResourceSet:
     return ResourceSet.from_dict(document(selection, index, **rest))
 
 
-def _hosts(index: Index, targets: Ints, entries: list[dict[str, Any]]) -> str:
+def _hosts(index: Index, targets: Ints, entries: list[RLite]) -> str:
     """Return the hosts as a hostlist, in the order of their ranks (R10).
 
     Hosts that are numbered by rank, in one entry, are the prefix and the entry's ranks.
@@ -89,7 +90,7 @@ def _hosts(index: Index, targets: Ints, entries: list[dict[str, Any]]) -> str:
     return encode_hosts([index.hosts[i] for i in targets.tolist()])
 
 
-def _entries(selection: Selection, index: Index, targets: Ints, ranks: Ints) -> list[dict[str, Any]]:
+def _entries(selection: Selection, index: Index, targets: Ints, ranks: Ints) -> list[RLite]:
     """Return R_lite: targets with equal children share one entry; empty if no target is touched."""
     if not len(targets):
         return []

@@ -6,13 +6,15 @@ import csv
 import io
 import json
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict, cast
 
 from pandas.api.types import is_numeric_dtype
 
 from simsched import human
+from simsched.declare.answers import Row, row_of, written
 from simsched.report.compare import Interval, compare_runs, side_by_side
 from simsched.report.metrics.classes import day, run_time_class, size_class
+from simsched.report.metrics.group_figures import FIGURES
 from simsched.report.metrics.metrics import by, ran
 from simsched.report.metrics.summary import metric
 from simsched.text_table import PAGE_WIDTH, fitted_table, markdown_table
@@ -26,27 +28,127 @@ if TYPE_CHECKING:
     from simsched.report.data.tables import RunTables
 
 
-#: classes by which JSON groups the jobs
-CLASSES: dict[str, Callable[[pd.DataFrame], pd.Series[Any]]] = {
-    "sizes": size_class,
-    "run_times": run_time_class,
-    "days": day,
-}
+class FigureAnswer(TypedDict):
+    """The unit and the meaning of a figure."""
+
+    unit: str
+    meaning: str
+
+
+class ClusterOfRun(TypedDict):
+    """The cluster of a run.
+
+    totals : type of resource: units.
+    """
+
+    name: str
+    totals: dict[str, int]
+
+
+class CauseRow(TypedDict):
+    """Jobs that did not run or did not end well.
+
+    reason : why.
+    jobs : their number.
+    example : the id of one of them.
+    """
+
+    result: str
+    reason: str
+    jobs: int
+    example: str
+
+
+GroupRow = Annotated[dict[str, str | float | None], row_of(["jobs", *FIGURES], None)]
+
+
+class RunRecord(TypedDict):
+    """One run.
+
+    simsched : version that made it.
+    inputs : role, name and digest of each input.
+    config : its configuration.
+    summary : the figures; one that could not be computed is null.
+    queues, users, sizes, run_times, days : figures of groups of jobs, which the first key names.
+    reasons : causes, the most frequent first.
+    """
+
+    name: str
+    simsched: str | None
+    created: str | None
+    seed: int | None
+    inputs: list[dict[str, str | None]] | None
+    cluster: ClusterOfRun
+    config: dict[str, Any]
+    summary: dict[str, float | None]
+    queues: list[GroupRow]
+    users: list[GroupRow]
+    sizes: list[GroupRow]
+    run_times: list[GroupRow]
+    days: list[GroupRow]
+    reasons: list[CauseRow]
+
+
+class DifferenceAnswer(TypedDict):
+    """A mean difference and the ends of its interval; null if they are not known."""
+
+    mean: float | None
+    low: float | None
+    high: float | None
+
+
+class PairedDifferences(TypedDict):
+    """Differences of the jobs of both runs."""
+
+    wait: DifferenceAnswer
+    turnaround: DifferenceAnswer
+    bounded_slowdown: DifferenceAnswer
+
+
+class ComparisonAnswer(TypedDict):
+    """A run against the first one.
+
+    jobs : number of jobs that ran in both.
+    verdict : the result in words.
+    periods : number of periods of which the intervals are made.
+    sooner, same, later : shares of jobs that start sooner, at the same time, later.
+    """
+
+    base: str
+    run: str
+    jobs: int
+    verdict: str
+    differences: PairedDifferences
+    periods: int
+    sooner: float | None
+    same: float | None
+    later: float | None
+
+
+class ReportAnswer(TypedDict):
+    """Runs in figures.
+
+    figures : figure: its unit and meaning.
+    comparisons : each further run against the first.
+    """
+
+    figures: dict[str, FigureAnswer]
+    runs: list[RunRecord]
+    comparisons: list[ComparisonAnswer]
 
 
 def as_json(runs: Sequence[RunTables]) -> str:
-    """Return ``{"figures": {name: {unit, meaning}}, "runs": […], "comparisons": […]}``.
-
-    A run has its name, version, date, seed, inputs, cluster, config, summary (the figures), reasons, and the
-    jobs by queue, user, size, run time and day.  A figure that could not be computed is null.
-    """
+    """Return the figures of runs, the runs and their comparisons as JSON, as `ReportAnswer` declares it."""
     names = dict.fromkeys(name for run in runs for name in run.summary)
-    document = {
+    document: ReportAnswer = {
         "figures": {n: {"unit": metric(n).unit, "meaning": metric(n).meaning} for n in names},
         "runs": [_record(run) for run in runs],
         "comparisons": [_comparison(runs[0], run) for run in runs[1:]],
     }
     return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+TableRows = list[Annotated[Row, row_of(["run"], None)]]
 
 
 def as_csv(runs: Sequence[RunTables]) -> str:
@@ -123,54 +225,52 @@ def _figures(runs: Sequence[RunTables]) -> pd.DataFrame:
     return table.set_axis([r.name for r in runs], axis="columns")
 
 
-def _record(run: RunTables) -> dict[str, Any]:
+def _record(run: RunTables) -> RunRecord:
+    def classed(of: Callable[[pd.DataFrame], pd.Series[Any]]) -> list[GroupRow]:
+        return _rows(by(run.jobs, of(ran(run.jobs))).reset_index())
+
     return {
         "name": run.name,
-        **{key: _deep(run.meta.get(key)) for key in ("simsched", "created", "seed", "inputs")},
+        "simsched": run.meta.get("simsched"),
+        "created": run.meta.get("created"),
+        "seed": run.meta.get("seed"),
+        "inputs": run.meta.get("inputs"),
         "cluster": {"name": run.cluster_name, "totals": run.totals},
-        "config": _deep(run.config),
-        "summary": {name: _plain(value) for name, value in run.summary.items()},
+        "config": written(run.config),
+        "summary": written(dict(run.summary)),
         "queues": _rows(run.queues.reset_index()),
         "users": _rows(run.users.reset_index()),
-        **{name: _rows(by(run.jobs, of(ran(run.jobs))).reset_index()) for name, of in CLASSES.items()},
-        "reasons": _rows(run.reasons),
+        "sizes": classed(size_class),
+        "run_times": classed(run_time_class),
+        "days": classed(day),
+        "reasons": cast("list[CauseRow]", _rows(run.reasons)),
     }
 
 
-def _deep(value: Any) -> Any:
-    """Return a part of ``run.json`` with null for numbers that JSON does not have."""
-    if isinstance(value, dict):
-        return {str(key): _deep(item) for key, item in value.items()}
-    return [_deep(item) for item in value] if isinstance(value, list) else _plain(value)
-
-
 def _rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    return [{str(k): _plain(v) for k, v in row.items()} for row in frame.to_dict("records")]
+    found: list[dict[str, Any]] = written(frame.to_dict("records"))
+    return found
 
 
-def _plain(value: Any) -> Any:
-    """Return a value for JSON: NumPy numbers become Python's, and numbers that are not finite null."""
-    item = value.item() if hasattr(value, "item") else value
-    return None if isinstance(item, float) and not math.isfinite(item) else item
-
-
-def _comparison(first: RunTables, run: RunTables) -> dict[str, Any]:
+def _comparison(first: RunTables, run: RunTables) -> ComparisonAnswer:
     found = compare_runs(first, run)
-    intervals = {"wait": found.wait, "turnaround": found.turnaround, "bounded_slowdown": found.slowdown}
     return {
         "base": first.name,
         "run": run.name,
         "jobs": found.jobs,
         "verdict": found.verdict,
-        "differences": {name: _interval(i) for name, i in intervals.items()},
+        "differences": {
+            "wait": _interval(found.wait),
+            "turnaround": _interval(found.turnaround),
+            "bounded_slowdown": _interval(found.slowdown),
+        },
         "periods": found.periods,
-        "sooner": _plain(found.sooner),
-        "same": _plain(found.same),
-        "later": _plain(found.later),
+        "sooner": written(found.sooner),
+        "same": written(found.same),
+        "later": written(found.later),
     }
 
 
-def _interval(interval: Interval) -> dict[str, Any]:
-    return {
-        k: _plain(v) for k, v in (("mean", interval.estimate), ("low", interval.low), ("high", interval.high))
-    }
+def _interval(interval: Interval) -> DifferenceAnswer:
+    mean, low, high = written((interval.estimate, interval.low, interval.high))
+    return {"mean": mean, "low": low, "high": high}

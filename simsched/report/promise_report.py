@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 import numpy as np
 import pandas as pd
@@ -265,7 +265,47 @@ def promise_json(runs: Sequence[RunTables]) -> str:
     )
 
 
-def _document(name: str, found: Promises) -> dict[str, Any]:
+class BrokenPromise(TypedDict):
+    """A job that started later than promised; times in seconds.
+
+    cause : why; empty if it is not known.
+    """
+
+    id: str
+    promised: float
+    start: float
+    late: float
+    cause: str
+
+
+class PromisesOfRun(TypedDict):
+    """The promises of a run; times in seconds, null or empty without promises.
+
+    kind : whether the policy promises starts, or reserves one for the first job.
+    jobs : number of jobs that ran.
+    promised : number of them that had a promise.
+    broken : number of broken promises.
+    late_mean, late_percentiles : real less promised starts.
+    broken_mean, broken_max : of the broken promises.
+    broken_jobs : the latest first.
+    """
+
+    run: str
+    kind: str
+    jobs: int
+    promised: int
+    broken: int
+    late_mean: float | None
+    late_percentiles: dict[str, float]
+    broken_mean: float | None
+    broken_max: float | None
+    broken_jobs: list[BrokenPromise]
+
+
+PromisesAnswer = list[PromisesOfRun]
+
+
+def _document(name: str, found: Promises) -> PromisesOfRun:
     late, broken = found.table["late"], found.broken
     names = ["id", "promised", "start", "late", "cause"]
     levels = (0, 5, 25, 50, 75, 95, 100)
@@ -279,7 +319,7 @@ def _document(name: str, found: Promises) -> dict[str, Any]:
         "late_percentiles": {str(level): float(np.percentile(late, level)) for level in levels if len(late)},
         "broken_mean": float(broken["late"].mean()) if len(broken) else None,
         "broken_max": float(broken["late"].max()) if len(broken) else None,
-        "broken_jobs": broken[names].to_dict("records"),
+        "broken_jobs": cast("list[BrokenPromise]", broken[names].to_dict("records")),
     }
 
 

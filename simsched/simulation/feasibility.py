@@ -214,7 +214,7 @@ class QueueFeasibility:
         if name is not None and found is None:
             reason = unknown_queue(name)
             text = f"{reason.text}{did_you_mean(name, queues.queues)}"
-            verdict = _Verdict((replace(reason, text=text),), ask(jobspec))
+            verdict = _Verdict((reason.replace(text=text),), ask(jobspec))
         else:
             verdict = self._verdict(jobspec, found, requested, ask)
         by_default = self._rules.named and queue is None and jobspec.queue is None
@@ -343,7 +343,7 @@ class QueueFeasibility:
 
             for change in other_counts(request, works, more=more):
                 found = True
-                yield replace(change, text=f"{change.text}{text}", kind="several" if text else change.kind)
+                yield change.replace(text=f"{change.text}{text}", kind="several" if text else change.kind)
             if found:
                 return
 

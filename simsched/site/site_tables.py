@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+from simsched.declare.answers import WrittenKeys, row_of
+from simsched.formats.machines.description import Note
 from simsched.formats.rfc.clock import DateText
 from simsched.formats.rfc.duration import format_duration
 from simsched.human import plural
 from simsched.site.log_use import queues_of
+from simsched.site.site import Site, SiteSource
 from simsched.text_table import clip_end, markdown_table
 from simsched.visible import visible
 
@@ -16,13 +19,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from simsched.simulation.queues import Queue, Window
-    from simsched.site.site import Site
-
 
 NODES = ("nodes", "hosts", "each holds", "properties", "status")
 QUEUES = ("queue", "nodes", "priority", "time limit", "default time", "job size", "closed")
 LIMITS = ("jobs", "counted", "limits", "over")
 FACTORS = ("factor", "weight", "options")
+NodeRow = Annotated[dict[str, str], row_of(NODES)]
+QueueRow = Annotated[dict[str, str], row_of(QUEUES)]
+LimitRow = Annotated[dict[str, str], row_of(LIMITS)]
 MISSING = "-"
 
 KINDS = {"fault": "Not understood", "assumed": "Assumed", "left out": "Left out"}
@@ -155,16 +159,32 @@ def notes_by_kind(site: Site) -> dict[str, list[str]]:
     return found
 
 
-def facts(site: Site) -> dict[str, Any]:
-    """Return the site as JSON values."""
+class ShownSite(WrittenKeys):
+    """A site as ``site show`` writes it; the cells of its tables are texts for people.
+
+    format : the format of the files of the centre; empty if the site was not imported.
+    sources : the files from which it was imported.
+    """
+
+    name: str
+    format: str
+    sources: list[SiteSource]
+    nodes: list[NodeRow]
+    queues: list[QueueRow]
+    limits: list[LimitRow]
+    notes: list[Note]
+
+
+def facts(site: Site) -> ShownSite:
+    """Return the site as it is written."""
     return {
         "name": site.name,
         "format": site.format,
-        "sources": [{"name": source.name, "sha256": source.sha256} for source in site.sources],
+        "sources": list(site.sources),
         "nodes": [dict(zip(NODES, row, strict=True)) for row in node_rows(site)],
         "queues": [dict(zip(QUEUES, row, strict=True)) for row in queue_rows(site)],
         "limits": [dict(zip(LIMITS, row, strict=True)) for row in limit_rows(site)],
-        "notes": [{"kind": note.kind, "text": note.text, "where": note.where} for note in site.notes],
+        "notes": list(site.notes),
     }
 
 

@@ -7,7 +7,7 @@ log with start times, one more run says so: as it is, on the machine as it is, u
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from simsched import human
 from simsched.files import scratch_folder
@@ -31,6 +31,27 @@ if TYPE_CHECKING:
 HARMLESS = frozenset(("slice", "first", "shift", "rebase", "anonymise"))
 #: steps by which the seeds of a study draw other demands; the log itself is without them
 OF_SEEDS = frozenset(("shake", "resample", "sessions"))
+
+
+class RealityAnswer(TypedDict):
+    """The recorded beside the simulated waits of today's machine; null if they are not known.
+
+    jobs : number of jobs that have both.
+    recorded_mean_wait, simulated_mean_wait : seconds.
+    rank_correlation : Spearman's, of the waits.
+    within_ten_minutes, within_twofold : shares of jobs whose waits differ by at most that.
+    error : the error of the waits.
+    calibration : the table calibration of the configuration.
+    """
+
+    jobs: int
+    recorded_mean_wait: float | None
+    simulated_mean_wait: float | None
+    rank_correlation: float | None
+    within_ten_minutes: float | None
+    within_twofold: float | None
+    error: float | None
+    calibration: dict[str, Any] | None
 
 
 def reality_of(base: RunTask, workers: Workers) -> dict[str, Any]:

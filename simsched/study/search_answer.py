@@ -5,16 +5,51 @@ from __future__ import annotations
 import json
 import math
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from simsched.declare.answers import WrittenKeys
 from simsched.folders import StagedFolder
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     import pandas as pd
 
     from simsched.folders import Layout
+
+
+Interval = tuple[float | None, float | None]
+"""The ends of an interval; null if they are not known."""
+
+
+class InputOfSearch(WrittenKeys):
+    """An input: its name and digest, and how it was read."""
+
+    role: Literal["cluster", "workload"]
+    name: str
+    sha256: str
+    reading: dict[str, Any]
+
+
+class MeasuredJobs(WrittenKeys):
+    """Times of submissions (s) that are ignored at the beginning and at the end."""
+
+    warm_up: float
+    drain: float
+
+
+class AboutSearch(WrittenKeys):
+    """The inputs of a search, and how they were run.
+
+    transforms : steps that change the workload.
+    options : the rules of the runs, a configuration (its schema is config).
+    """
+
+    inputs: list[InputOfSearch]
+    transforms: list[str]
+    options: dict[str, Any]
+    measure: MeasuredJobs
 
 
 class SearchAnswer(ABC):
@@ -46,7 +81,7 @@ class SearchAnswer(ABC):
         """Return the whole answer for a terminal."""
 
     @abstractmethod
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Mapping[str, Any]:
         """Return the answer as plain data; equal searches give equal data."""
 
     @abstractmethod

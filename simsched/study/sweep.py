@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, NotRequired
 
 from simsched._version import version
 from simsched.arguments import check, check_callable, check_whole
+from simsched.declare.answers import WrittenKeys, json_of
 from simsched.folders import replace_folder, sync_disk
-from simsched.study.reality import reality_of_study
+from simsched.study.reality import RealityAnswer, reality_of_study
 from simsched.study.runs.dataset import write_dataset, write_timings
 from simsched.study.runs.dispatch import FailedRun, FinishedRun, run_tasks
 from simsched.study.runs.study_folder import (
@@ -22,7 +23,7 @@ from simsched.study.runs.study_folder import (
 )
 from simsched.study.runs.sweep_plan import is_shaken, log_uses, warn_of_rules
 from simsched.study.runs.worker_pools import open_workers
-from simsched.study.spec.run_task import FILE
+from simsched.study.spec.run_task import FILE, MeasureDocument
 from simsched.study.spec.study import Study
 from simsched.study.study_result import StudyResult
 
@@ -185,7 +186,77 @@ def _finish(folder: StudyFolder, study: Study, state: _Results, *, report: bool)
         write_json(folder.path / RECORD, record_of(study, state, complete=True))
 
 
-def _failures(tasks: Sequence[RunTask], state: _Results) -> list[dict[str, Any]]:
+class FailedTask(WrittenKeys):
+    """A run without a result: its number, key and settings, and the reason."""
+
+    run: int
+    key: str
+    settings: dict[str, Any]
+    reason: str
+
+
+Failures = list[FailedTask]
+
+
+class PlannedRun(WrittenKeys):
+    """A run of a study: its number, key, seed and settings (axis: label)."""
+
+    run: int
+    key: str
+    seed: int
+    settings: dict[str, Any]
+
+
+class CountsOfStudy(WrittenKeys):
+    """Numbers of runs."""
+
+    runs: int
+    done: int
+    failed: int
+
+
+class InputOfStudy(WrittenKeys):
+    """An input: its name, kind and digest."""
+
+    name: str
+    kind: str
+    sha256: str
+
+
+class StudyOfRecord(WrittenKeys):
+    """The plan of a study, and how much of it is done.
+
+    simsched : version that made it.
+    complete : whether every run has a result or a reason.
+    axes : axis: the labels of its settings.
+    shaken : whether seeds shake submissions.
+    """
+
+    simsched: str
+    format: Annotated[int, json_of(const=STUDY_FORMAT)]
+    complete: bool
+    name: str
+    description: str
+    axes: dict[str, list[Any]]
+    seeds: list[int]
+    shaken: bool
+    measure: MeasureDocument
+    counts: CountsOfStudy
+    inputs: list[InputOfStudy]
+    plan: list[PlannedRun]
+
+
+class StudyRecord(StudyOfRecord):
+    """The content of ``study.json``.
+
+    log_use : how the log uses the machine.
+    """
+
+    log_use: NotRequired[str]
+    reality: NotRequired[RealityAnswer]
+
+
+def _failures(tasks: Sequence[RunTask], state: _Results) -> Failures:
     return [
         {"run": number, "key": task.key, "settings": dict(task.settings), "reason": failed.reason}
         for number, task in enumerate(tasks)
@@ -193,7 +264,7 @@ def _failures(tasks: Sequence[RunTask], state: _Results) -> list[dict[str, Any]]
     ]
 
 
-def _plan(tasks: Sequence[RunTask]) -> list[dict[str, Any]]:
+def _plan(tasks: Sequence[RunTask]) -> list[PlannedRun]:
     return [
         {"run": number, "key": task.key, "seed": task.seed, "settings": dict(task.settings)}
         for number, task in enumerate(tasks)
@@ -215,9 +286,9 @@ def _inputs(tasks: Sequence[RunTask]) -> list[TaskInput]:
 
 
 def record_of(study: Study, state: _Results, *, complete: bool) -> dict[str, Any]:
-    """Return ``study.json``."""
+    """Return ``study.json``, as `StudyRecord` declares it."""
     tasks = study.tasks
-    return {
+    record: StudyOfRecord = {
         "simsched": version(),
         "format": STUDY_FORMAT,
         "complete": complete,
@@ -226,10 +297,9 @@ def record_of(study: Study, state: _Results, *, complete: bool) -> dict[str, Any
         "axes": {axis.name: [setting.label for setting in axis.settings] for axis in study.axes},
         "seeds": list(study.seeds),
         "shaken": is_shaken(tasks),
-        "measure": study.base.measure.to_dict(),
+        "measure": study.base.measure.document(),
         "counts": {"runs": len(tasks), "done": len(state.done), "failed": len(state.failed)},
         "inputs": [{"name": s.name, "kind": s.kind, "sha256": s.sha256} for s in _inputs(tasks)],
         "plan": _plan(tasks),
-        **({"log_use": state.log_use} if state.log_use else {}),
-        **state.reality,
     }
+    return {**record, **({"log_use": state.log_use} if state.log_use else {}), **state.reality}

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
+from simsched.formats.rfc.clock import ClockDocument
 from simsched.workload.flat_counts import procs_of
 from simsched.workload.transforms.transforms import seconds_of
 
@@ -23,7 +24,160 @@ TOP = 10
 TIME_EDGES = (0, 1, 10, 60, 600, 3600, 4 * 3600, 12 * 3600, 86400, 3 * 86400, 7 * 86400)
 
 
-def describe(workload: Workload, *, capacity: int | None = None) -> dict[str, Any]:
+class SkippedRecords(TypedDict):
+    """Records that were not read for one reason, and the places of the first."""
+
+    reason: str
+    count: int
+    first: str
+
+
+class QuantityInNumbers(TypedDict):
+    """The distribution of a quantity."""
+
+    min: float
+    p5: float
+    median: float
+    mean: float
+    p95: float
+    max: float
+
+
+class BeginOfWeek(TypedDict, total=False):
+    """The local date of the beginning of a week, where dates are known."""
+
+    begin: str
+
+
+class WeekOfJobs(BeginOfWeek):
+    """A week of submissions.
+
+    week : number of the week, from 1.
+    begin : local date of its beginning.
+    load : work over the processors of the week; null if the processors are not known.
+    """
+
+    week: int
+    jobs: int
+    processor_hours: float
+    load: float | None
+
+
+JobsFromTo = TypedDict("JobsFromTo", {"from": int, "to": int | None, "jobs": int})
+
+
+class PopularLimit(TypedDict):
+    """A limit that many jobs request."""
+
+    seconds: float
+    jobs: int
+
+
+class LimitAccuracy(TypedDict):
+    """How near run times are to limits.
+
+    jobs : number of jobs with a limit.
+    mean_accuracy, median_accuracy : run time over limit, at most 1.
+    over_limit : number of jobs that ran longer.
+    distinct : number of different limits.
+    top20_share : share of jobs that have one of the twenty most frequent limits.
+    popular : the most frequent limits.
+    accuracy_histogram : jobs by tenth of run time over limit.
+    """
+
+    jobs: int
+    mean_accuracy: float
+    median_accuracy: float
+    over_limit: int
+    distinct: int
+    top20_share: float
+    popular: list[PopularLimit]
+    accuracy_histogram: list[int]
+
+
+class RankedName(TypedDict):
+    """A user or queue with its jobs."""
+
+    name: str
+    jobs: int
+    processor_hours: float
+
+
+class RankedNames(TypedDict):
+    """The number of users or queues, and those with the most jobs."""
+
+    number: int
+    top: list[RankedName]
+
+
+class NamedClock(ClockDocument):
+    """The dates of a log.
+
+    zone_text : the zone in words.
+    """
+
+    zone_text: str
+
+
+class DatesOfLog(TypedDict, total=False):
+    """The clock of a log, and the local dates of its first and last submission, if they are known."""
+
+    clock: NamedClock
+    first: str
+    last: str
+
+
+class WorkloadSummary(DatesOfLog):
+    """A workload in numbers.
+
+    kind : its format.
+    source : its file.
+    history : the transforms that made it.
+    header : fields of the header of the log.
+    records : number of records of the log.
+    skipped : records that were not read.
+    span_seconds : from the first to the last submission.
+    capacity : processors of the machine; null if they are not known.
+    shapes : number of different requests.
+    size : processors per job.
+    runtime : seconds.
+    load : work over processors and time; null if it is not known.
+    hours_of_day : jobs by hour, in local time where it is known.
+    estimates : null if no job has a limit.
+    statuses : status of jobs in the log: their number.
+    unlimited : number of jobs without a limit.
+    dependent : number of jobs that depend on others.
+    """
+
+    name: str
+    kind: str
+    source: str
+    history: list[str]
+    notes: list[str]
+    header: dict[str, str]
+    records: int
+    jobs: int
+    skipped: list[SkippedRecords]
+    span_seconds: float
+    capacity: int | None
+    shapes: int
+    size: QuantityInNumbers | None
+    runtime: QuantityInNumbers | None
+    work_processor_hours: float
+    load: float | None
+    weeks: list[WeekOfJobs]
+    sizes: list[JobsFromTo]
+    run_times: list[JobsFromTo]
+    hours_of_day: list[int]
+    estimates: LimitAccuracy | None
+    users: RankedNames
+    queues: RankedNames
+    statuses: dict[str, int]
+    unlimited: int
+    dependent: int
+
+
+def describe(workload: Workload, *, capacity: int | None = None) -> WorkloadSummary:
     """Return counts, load by week, distributions, accuracy of estimates, and users.
 
     `capacity` (processors) turns work into load; None takes ``MaxProcs`` of the header, and
@@ -76,7 +230,7 @@ def _capacity(workload: Workload) -> int | None:
     return int(text[0]) if text and text[0].isdigit() and len(text[0]) < 10 and int(text[0]) > 0 else None
 
 
-def _spread(values: Floats) -> dict[str, float] | None:
+def _spread(values: Floats) -> QuantityInNumbers | None:
     import numpy as np
 
     if not len(values):
@@ -99,7 +253,7 @@ def _load(submit: Floats, work: Floats, capacity: int | None) -> float | None:
     return float(work.sum() / (capacity * (submit[-1] - submit[0])))
 
 
-def _weeks(submit: Floats, work: Floats, capacity: int | None, clock: Clock | None) -> list[dict[str, Any]]:
+def _weeks(submit: Floats, work: Floats, capacity: int | None, clock: Clock | None) -> list[WeekOfJobs]:
     import numpy as np
 
     if not len(submit):
@@ -107,19 +261,22 @@ def _weeks(submit: Floats, work: Floats, capacity: int | None, clock: Clock | No
     week = ((submit - submit[0]) // WEEK).astype(np.int64)
     weeks, index = np.unique(week, return_inverse=True)
     counts, works = np.bincount(index), np.bincount(index, weights=work)
+    begins: list[BeginOfWeek] = [
+        {} if clock is None else {"begin": clock.text(float(submit[0] + number * WEEK))} for number in weeks
+    ]
     return [
         {
             "week": int(number) + 1,
-            **({} if clock is None else {"begin": clock.text(float(submit[0] + number * WEEK))}),
+            **begin,
             "jobs": int(count),
             "processor_hours": float(done) / 3600,
             "load": float(done) / (capacity * WEEK) if capacity else None,
         }
-        for number, count, done in zip(weeks, counts, works, strict=True)
+        for number, begin, count, done in zip(weeks, begins, counts, works, strict=True)
     ]
 
 
-def _sizes(procs: Floats) -> list[dict[str, int]]:
+def _sizes(procs: Floats) -> list[JobsFromTo]:
     """Jobs by size class: 1, 2, 3-4, 5-8 … (the class ends at a power of two)."""
     import numpy as np
 
@@ -133,7 +290,7 @@ def _sizes(procs: Floats) -> list[dict[str, int]]:
     ]
 
 
-def _times(run: Floats) -> list[dict[str, Any]]:
+def _times(run: Floats) -> list[JobsFromTo]:
     import numpy as np
 
     if not len(run):
@@ -147,7 +304,7 @@ def _times(run: Floats) -> list[dict[str, Any]]:
     ]
 
 
-def _dates(workload: Workload) -> dict[str, Any]:
+def _dates(workload: Workload) -> DatesOfLog:
     """The clock of the workload and the dates of its first and last submission; {} if they are not known."""
     clock = workload.clock
     if clock is None or not len(workload):
@@ -172,7 +329,7 @@ def _integer(text: str) -> int:
     return int(word) if word.lstrip("-").isdigit() and len(word) < 12 else 0
 
 
-def _estimates(run: Floats, limit: Floats) -> dict[str, Any] | None:
+def _estimates(run: Floats, limit: Floats) -> LimitAccuracy | None:
     """The accuracy of the limits (run time over limit), and the popular limits."""
     import numpy as np
 
@@ -196,14 +353,14 @@ def _estimates(run: Floats, limit: Floats) -> dict[str, Any] | None:
     }
 
 
-def _ranked(names: list[str | None], work: Floats) -> dict[str, Any]:
+def _ranked(names: list[str | None], work: Floats) -> RankedNames:
     """Their number, and the ones with the most jobs, with their work."""
     jobs: Counter[str] = Counter(name for name in names if name is not None)
     done: dict[str, float] = {}
     for name, seconds in zip(names, work.tolist(), strict=True):
         if name is not None:
             done[name] = done.get(name, 0.0) + seconds
-    top = [
+    top: list[RankedName] = [
         {"name": name, "jobs": count, "processor_hours": done[name] / 3600}
         for name, count in jobs.most_common(TOP)
     ]

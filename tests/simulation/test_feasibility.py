@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import simsched as ss
 from simsched.errors import ConfigError, SimschedError
-from simsched.formats.text.schemas import first_fault
-from simsched.match.explain.reason_codes import NOTES, REASON_CODES
 from simsched.simulation.feasibility import queue_rules
 from simsched.simulation.options.run_config import from_document
 from simsched.simulation.queues import Queues
@@ -331,33 +327,6 @@ def test_a_run_rejects_exactly_the_jobs_that_are_not_feasible(queues, policy, de
         text = rejected.get(job.id, "")
         if text.startswith("rejected: "):
             assert text.removeprefix("rejected: ").partition(";")[0] in str(answer.reasons)
-
-
-# --- the published form ---------------------------------------------------------------------------
-
-
-def test_answers_follow_their_schema():
-    from simsched.cli.options.requests import NamedRequest, as_json
-
-    config = {**queue(duration="30m", **{"job-size": {"max": {"nnodes": 2}}})}
-    rows = []
-    for shape in (*SHAPES[:-1], "slot=9/node"):
-        spec = ss.Jobspec.from_shape(shape, duration="1h", constraint="batch")
-        rows += [
-            as_json(NamedRequest(shape, spec), ss.feasible(CLUSTER, spec, **options), "yes")
-            for options in ({}, {"config": config}, {"config": config, "queue": "z"})
-        ]
-    assert {row["answer"] for row in rows} == {"yes", "never"}
-    assert first_fault("feasible-answers", json.loads(json.dumps(rows))) is None
-    assert first_fault("feasible-answers", [{**rows[0], "answer": "perhaps"}]) is not None
-
-
-def test_the_schema_has_every_code():
-    from simsched.formats.text.schemas import schema_text
-
-    reason = json.loads(schema_text("feasible-answers"))["$defs"]["reason"]
-    assert reason["properties"]["code"]["enum"] == list(REASON_CODES)
-    assert set(REASON_CODES) >= NOTES
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, TypeAlias
 
 from simsched.cli.options.site_options import add_site, refuse_words
 from simsched.cli.support.messages import note, warn
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from simsched.site.site import Site
 
     Answers: TypeAlias = Sequence[tuple["NamedRequest", Outcome]]
-
-ANSWER_VERSION = 1
-"""The version of ``formats/schemas/feasible-answers.json``, which each answer in JSON states."""
 
 AS_CLUSTER = "the cluster has to be the first argument"
 FILE_ENDINGS = (".yaml", ".yml", ".json", ".jsonl", ".xml", ".gz")
@@ -171,8 +168,9 @@ def outcome_of(request: NamedRequest, question: Callable[[Jobspec], Outcome]) ->
         raise error.at(request.label) from None
 
 
-#: status of a refusal → the word in the answer
-REFUSALS = {"busy": "later", "infeasible": "never", "undecided": "undecided"}
+Refusal = Literal["later", "never", "undecided"]
+REFUSALS: dict[str, Refusal] = {"busy": "later", "infeasible": "never", "undecided": "undecided"}
+"""Status of a refusal → the word in the answer."""
 
 
 def as_text(request: NamedRequest, outcome: Outcome, yes: str) -> str:
@@ -181,20 +179,6 @@ def as_text(request: NamedRequest, outcome: Outcome, yes: str) -> str:
         return f"{request.label}: {yes}"
     reasons = str(outcome.reasons).splitlines()
     return "\n".join([f"{request.label}: {REFUSALS[outcome.status]}", *(f"  {line}" for line in reasons)])
-
-
-def as_json(request: NamedRequest, outcome: Outcome, yes: str) -> dict[str, Any]:
-    """Return an answer as data; a refusal has its reasons."""
-    answer: dict[str, Any] = {
-        "version": ANSWER_VERSION,
-        "request": request.label,
-        "answer": yes if outcome else REFUSALS[outcome.status],
-    }
-    if not outcome:
-        answer["reasons"] = outcome.reasons.to_dict()
-    if outcome.placement is not None:
-        answer.update(outcome.placement.to_dict())
-    return answer
 
 
 def note_clusters(refused: Iterable[NamedRequest], hint: str) -> None:

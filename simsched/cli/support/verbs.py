@@ -10,7 +10,7 @@ from simsched.declare.table import ENTRY, Declared, is_declared
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from simsched.cli.support.parser import Subparsers
 
@@ -18,7 +18,12 @@ if TYPE_CHECKING:
 
 
 def add_verb(
-    verbs: Subparsers, name: str, run: Callable[..., int], *parts: Part, **more: Any
+    verbs: Subparsers,
+    name: str,
+    run: Callable[..., int],
+    *parts: Part,
+    answers: Sequence[str] = (),
+    **more: Any,
 ) -> argparse.ArgumentParser:
     """Add a verb whose texts are in the docstring of its first struct, and return its parser.
 
@@ -27,12 +32,15 @@ def add_verb(
 
     run : function of the arguments that returns the exit status.
     parts : structs of flags, and functions that add others, in the order of the help.
+    answers : names of the schemas of its answers in JSON, which the help names.
     more : keywords of `add_parser`; the lines of an ``epilog`` are kept.
     """
     text = next((part.__doc__ for part in parts if is_declared(part)), None) or ""
     paragraphs = inspect.cleandoc(text).split("\n\n")
     entries = [at for at, text in enumerate(paragraphs) if ENTRY.match(text)] or [len(paragraphs)]
     about, end = paragraphs[: entries[0]], paragraphs[entries[0] + 1 :]
+    if answers:
+        end.append(f"JSON Schema of the answer: simsched schema {' or '.join(answers)}.")
     texts: dict[str, Any] = {
         "help": about[0][:1].lower() + about[0][1:].removesuffix("."),
         "description": "\n\n".join(about[1:] or about),
@@ -42,6 +50,7 @@ def add_verb(
         import argparse
 
         texts["formatter_class"] = argparse.RawDescriptionHelpFormatter
+        more["epilog"] = "\n\n".join(filter(None, (more["epilog"], texts["epilog"] if answers else "")))
     parser = verbs.add_parser(name, **{**texts, **more})
     for part in parts:
         add_flags(parser, part) if is_declared(part) else part(parser)

@@ -14,7 +14,7 @@ import math
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from operator import and_, or_
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, NotRequired, TypeAlias, TypedDict
 
 from simsched.arguments import check, check_whole, wrong
 from simsched.errors import ClusterError, FormatError, LimitError, clip
@@ -169,6 +169,46 @@ _RANKING = {"core": "0", "gpu": "1"}
 def type_order(item: tuple[str, Idset]) -> str:
     """Cores before gpus before all others by name."""
     return _RANKING.get(item[0], "2" + item[0])
+
+
+class RLite(TypedDict):
+    """One entry of ``R_lite``.
+
+    rank : idset of ranks.
+    children : type of resource: the ids that each of the ranks has.
+    """
+
+    rank: str
+    children: dict[str, str]
+
+
+class RExecution(TypedDict):
+    """The key ``execution``.
+
+    nodelist : hostlists of the ranks in ascending order.
+    properties : property: idset of the ranks that have it.
+    nslots : number of allocated slots.
+    starttime, expiration : seconds since the epoch, or since the beginning of a simulation.
+    """
+
+    R_lite: list[RLite]
+    nodelist: list[str]
+    properties: NotRequired[dict[str, str]]
+    nslots: NotRequired[int]
+    starttime: NotRequired[float]
+    expiration: NotRequired[float]
+
+
+class WrittenR(TypedDict):
+    """R as it is written (RFC 20).
+
+    scheduling, attributes : data of the scheduler.
+    """
+
+    version: Literal[1]
+    execution: RExecution
+    scheduling: NotRequired[dict[str, Any]]
+    attributes: NotRequired[dict[str, Any]]
 
 
 _KEYS = ("version", "execution", "scheduling", "attributes")

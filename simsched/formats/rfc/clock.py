@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from functools import cache
 from math import floor, isfinite
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
 from simsched.errors import ConfigError, FormatError, did_you_mean
 from simsched.formats.rfc.duration import parse_time
@@ -54,6 +54,19 @@ class DateText:
 
 When: TypeAlias = float | DateText
 """A time that a user gives: seconds of the run, or a date."""
+
+
+class ClockDocument(TypedDict):
+    """The dates of a run in a document.
+
+    origin : seconds since 1970 of second 0 of the run.
+    zone : the name of a time zone, or an offset.
+    zone_assumed : whether the log does not have its zone, so that it is UTC.
+    """
+
+    origin: float
+    zone: str
+    zone_assumed: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +178,7 @@ class Clock:
         ahead = datetime.fromtimestamp(epoch, zone_of(self.zone)).utcoffset()
         return 0.0 if ahead is None else ahead.total_seconds()
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> ClockDocument:
         """Return plain data, for ``run.json``."""
         return {"origin": self.origin, "zone": self.zone, "zone_assumed": self.assumed}
 

@@ -161,9 +161,14 @@ WINDOW = 76
 class Fault:
     """One fault of a document.
 
-    `path` leads to the faulty value, or, where `at_key` is true, to the key.  `line` and `column` are 0 until
-    `located` finds them in the text.  A `mild` fault does not affect the resources: other schedulers run such
-    a job, and a lenient reader warns of it.
+    path : place of the faulty value, or of the key.
+    message : the fault.
+    expected : what is valid there; empty if the message says it.
+    at_key : whether the path leads to a key and not to its value.
+    line, column : place in the text, 0 until `located` finds them.
+    where : the file.
+    mild : whether it does not affect the resources: other schedulers run such a job, and a lenient reader
+        warns of it.
 
     >>> print(Fault(("resources", 0, "count"), "0 is not a count", "at least 1"))
     resources[0].count: 0 is not a count (expected at least 1)

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from simsched.declare.table import Declared
     from simsched.formats.text.excerpts import Path
 
-SCHEMAS = ("rfc14", "v1", "feasible-answers", "check-findings")
-"""The names of the JSON Schemas that are files of the package; others are declared."""
+SCHEMAS = ("rfc14", "v1")
+"""The names of the JSON Schemas that are files of the package, after the RFCs; others are declared."""
 
 
 @cache
@@ -54,8 +54,8 @@ def validator(name: str | type[Declared]) -> Validator:
 def first_fault(name: str | type[Declared], document: Any, where: str = "") -> Fault | None:
     """Return the most relevant fault of a document, without lines; None for a valid document.
 
-    >>> print(first_fault("check-findings", {"findings": []}, "answer.json"))
-    answer.json: the key 'version' is missing
+    >>> print(first_fault("v1", {"version": 1}, "job.json"))
+    job.json: the key 'resources' is missing
     """
     from jsonschema.exceptions import relevance
 

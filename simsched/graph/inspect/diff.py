@@ -30,6 +30,9 @@ class GraphDifference:
         return f"{self.what}: {self.left or 'none'} -> {self.right or 'none'}"
 
 
+Differences = list[GraphDifference]
+
+
 def diff(left: ClusterLike, right: ClusterLike) -> list[GraphDifference]:
     """Return the differences of two clusters; none if they are equal for a scheduler.
 

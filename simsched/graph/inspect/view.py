@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import networkx as nx
@@ -61,23 +61,36 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The contents of a cluster; `units` are per type ``"512 GB"`` or a plain number."""
+    """The contents of a cluster.
 
+    name, source : of the cluster; null if it has none.
+    vertices : type: the number of vertices.
+    units : type: their units, "512 GB" or a plain number.
+    targets : number of execution targets.
+    groups : execution targets with equal contents.
+    properties : property: the number of targets that have it.
+    statuses : status: the number of targets that have it.
+    """
+
+    name: str | None
+    source: str | None
     vertices: dict[str, int]
     units: dict[str, str]
     targets: int
     groups: list[Group]
     properties: dict[str, int]
-    statuses: dict[str, int] = field(default_factory=dict)
-    subsystems: list[str] = field(default_factory=list)
+    statuses: dict[str, int]
+    subsystems: list[str]
 
 
-def summary(graph: ResourceGraph) -> Summary:
-    """Count a graph.  O(vertices)."""
+def summary(graph: ResourceGraph, name: str | None = None, source: str | None = None) -> Summary:
+    """Count a graph; `name` and `source` are those of its cluster.  O(vertices)."""
     below = children_map(graph)
     targets = execution_targets(graph, below)
     having = Counter(name for key in targets for name in pool_of(graph, key).properties)
     return Summary(
+        name=name,
+        source=source,
         vertices=dict(Counter(pool.type for _, pool in pools(graph))),
         units=_units(pool for _, pool in pools(graph)),
         targets=len(targets),

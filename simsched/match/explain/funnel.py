@@ -19,7 +19,7 @@ from simsched.formats.jobspec.shape import format_shape
 from simsched.formats.jobspec.validation_rules import KEY
 from simsched.formats.jobspec.vertex import walk
 from simsched.graph.index.types import ABOVE, BELOW
-from simsched.match.explain.reasons import CONSTRAINT, EXIST, FITS, ID, IDLE, UP, Funnel, Step
+from simsched.match.explain.reasons import CONSTRAINT, EXIST, FITS, ID, IDLE, UP, Filter, Funnel, Step
 from simsched.match.requests.compile import compile_request
 from simsched.match.requests.request import POOL, SLOT
 from simsched.match.search.counts import (
@@ -335,11 +335,11 @@ def _usable_on_targets(need: Need, avail: Availability) -> Ints:
     return view.sum(usable_units(need, avail))
 
 
-def units_step(name: str, sizes: Ints, note: str = "") -> Step:
+def units_step(name: Filter, sizes: Ints, note: str = "") -> Step:
     """Return the step of a filter that leaves `sizes` units of the leaf pools."""
     total = int(sizes.sum())
     return Step(name=name, left=total, holds=total, note=note)
 
 
-def _sum(name: str, left: Bools, fits: Ints, note: str = "") -> Step:
+def _sum(name: Filter, left: Bools, fits: Ints, note: str = "") -> Step:
     return Step(name=name, left=int(left.sum()), holds=int(fits[left].sum()), note=note)

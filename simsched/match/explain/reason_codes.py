@@ -6,8 +6,10 @@ configuration of its queues.  The codes in `NOTES` do not refuse a request.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from math import inf
+from typing import TYPE_CHECKING, Annotated
+
+from simsched.declare.answers import Written, json_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -47,31 +49,30 @@ NOTES = frozenset({"queue-none", "queue-stopped", "default-queue", "default-dura
 """The codes that do not refuse a request."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reason:
+ReasonCode = Annotated[str, json_of(enum=list(REASON_CODES))]
+
+
+class Reason(Written, frozen=True):
     """One reason with its code; ``str()`` is a line for people.
 
     Attributes
     ----------
-    code : a key of `REASON_CODES`.
-    text : a sentence with the names and numbers of the case.
+    code : stable; docs/checks.md lists the meanings.
+    text : a sentence with the names and numbers of the case, which may change.
     queue : the queue that it is about; empty for reasons of the graph.
     limit, requested : the two values that were compared (a number of units, or seconds), if there are two.
     """
 
-    code: str
+    code: ReasonCode
     text: str
     queue: str = ""
     limit: float | None = None
     requested: float | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the reason as JSON data; a value that is not finite (no limit) is left out."""
-        found: dict[str, Any] = {"code": self.code, "text": self.text}
-        if self.queue:
-            found["queue"] = self.queue
-        values = {"limit": self.limit, "requested": self.requested}
-        return found | {key: x for key, x in values.items() if x is not None and x != float("inf")}
+    def finite(self) -> Reason:
+        """Return the reason without a value that is not finite (no limit)."""
+        limit, requested = (None if value == inf else value for value in (self.limit, self.requested))
+        return self.replace(limit=limit, requested=requested)
 
     def __str__(self) -> str:
         return f"{self.code}: {self.text}"

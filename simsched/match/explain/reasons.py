@@ -7,8 +7,9 @@ one line for tables.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from simsched.declare.answers import Written, json_of
 from simsched.match.explain.reason_codes import Reason
 
 if TYPE_CHECKING:
@@ -17,7 +18,13 @@ if TYPE_CHECKING:
 SHOWN = 5
 """Holders that ``str()`` lists; `to_dict` lists all."""
 
-EXIST, UP, CONSTRAINT, ID, IDLE, FITS = "exist", "up", "constraint", "id", "idle", "fits"
+Filter = Literal["exist", "up", "constraint", "id", "idle", "fits"]
+EXIST: Filter = "exist"
+UP: Filter = "up"
+CONSTRAINT: Filter = "constraint"
+ID: Filter = "id"
+IDLE: Filter = "idle"
+FITS: Filter = "fits"
 
 _WORDS = {
     EXIST: "{left} exist",
@@ -49,8 +56,10 @@ _SHORT = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+Natural = Annotated[int, json_of(minimum=0)]
+
+
+class Step(Written, frozen=True, kw_only=True):
     """One filter of a funnel.
 
     Attributes
@@ -61,25 +70,17 @@ class Step:
     note : the condition of the filter: a constraint, ids, the content of a copy.
     """
 
-    name: str
-    left: int
-    holds: int
+    name: Filter
+    left: Natural
+    holds: Natural
     note: str = ""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the step as JSON data."""
-        found: dict[str, Any] = {"name": self.name, "left": self.left, "holds": self.holds}
-        if self.note:
-            found["note"] = self.note
-        return found
 
     def __str__(self) -> str:
         holds = f" (hold {self.holds})" if self.holds != self.left else ""
         return _WORDS[self.name].format(left=self.left, note=self.note).rstrip() + holds
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Holder:
+class Holder(Written, frozen=True, kw_only=True):
     """An allocation that has resources which the request lacks.
 
     Attributes
@@ -91,20 +92,12 @@ class Holder:
     """
 
     id: int | str
-    targets: int
-    units: int
+    targets: Natural
+    units: Natural
     until: float | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the holder as JSON data."""
-        found: dict[str, Any] = {"id": self.id, "targets": self.targets, "units": self.units}
-        if self.until is not None:
-            found["until"] = self.until
-        return found
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Suggestion:
+class Suggestion(Written, frozen=True, kw_only=True):
     """A change with which the request matches; it has been tried.
 
     Attributes
@@ -121,15 +114,6 @@ class Suggestion:
     path: str = ""
     value: float | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the change as JSON data."""
-        found: dict[str, Any] = {"kind": self.kind, "text": self.text}
-        if self.path:
-            found["path"] = self.path
-        if self.value is not None:
-            found["value"] = self.value
-        return found
-
     @property
     def sentence(self) -> str:
         """The change as a line of an answer; the text of the other kinds begins with a preposition."""
@@ -138,6 +122,45 @@ class Suggestion:
 
     def __str__(self) -> str:
         return self.text
+
+
+class FunnelAnswer(Written, frozen=True, kw_only=True):
+    """A `Funnel` as it is written.
+
+    path : the request vertex, node/slot/core.
+    type : the type of the candidates.
+    steps : the filters in order, each with the candidates that it left.
+    needed : copies, vertices or units requested (the least acceptable count).
+    available : how many of them are available.
+    broke_at : the first filter that left too little.
+    binding : the resource that limits them.
+    held_by : the allocations that have the missing resources, the largest share first.
+    """
+
+    path: str
+    type: str
+    steps: tuple[Step, ...]
+    needed: Natural
+    available: Natural
+    broke_at: Filter | None
+    binding: str | None
+    note: str = ""
+    held_by: tuple[Holder, ...]
+
+
+class ReasonsAnswer(Written, frozen=True, kw_only=True):
+    """`Reasons` as they are written.
+
+    codes : each reason with its code.
+    funnels : one or more for each top-level vertex that fails.
+    note : a remark on the request as a whole.
+    would_do : changes with which the whole request matches, each of them tried.
+    """
+
+    codes: tuple[Reason, ...]
+    funnels: tuple[FunnelAnswer, ...]
+    note: str = ""
+    would_do: tuple[Suggestion, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,20 +203,23 @@ class Funnel:
             return "graph-apart"  # the other notes say so
         return "graph-busy" if broke.name == FITS and self.held_by else _CODES[broke.name]
 
+    def answer(self) -> FunnelAnswer:
+        """Return the funnel as it is written."""
+        return FunnelAnswer(
+            path=self.path,
+            type=self.type,
+            steps=self.steps,
+            needed=self.needed,
+            available=self.available,
+            broke_at=self.broke_at.name if self.broke_at else None,
+            binding=self.binding,
+            note=self.note,
+            held_by=self.held_by,
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """Return the funnel as JSON data."""
-        broke = self.broke_at
-        return {
-            "path": self.path,
-            "type": self.type,
-            "steps": [step.to_dict() for step in self.steps],
-            "needed": self.needed,
-            "available": self.available,
-            "broke_at": broke.name if broke else None,
-            "binding": self.binding,
-            **({"note": self.note} if self.note else {}),
-            "held_by": [holder.to_dict() for holder in self.held_by],
-        }
+        return self.answer().to_dict()
 
     def short(self) -> str:
         """Return one line, for tables."""
@@ -328,16 +354,18 @@ class Reasons:
     def __bool__(self) -> bool:
         return bool(self.configured or self._make or any(self._found))
 
+    def answer(self) -> ReasonsAnswer:
+        """Return the reasons as they are written."""
+        return ReasonsAnswer(
+            codes=tuple(reason.finite() for reason in self.coded),
+            funnels=tuple(funnel.answer() for funnel in self.funnels),
+            note=self.note,
+            would_do=self.changes,
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """Return the reasons as JSON data."""
-        found: dict[str, Any] = {
-            "codes": [reason.to_dict() for reason in self.coded],
-            "funnels": [funnel.to_dict() for funnel in self.funnels],
-        }
-        if self.note:
-            found["note"] = self.note
-        found["would_do"] = [change.to_dict() for change in self.changes]
-        return found
+        return self.answer().to_dict()
 
     def short(self) -> str:
         """Return one line, for tables."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from simsched.declare.answers import OrNull  # noqa: TC001 (of the JSON Schema)
 from simsched.report.metrics.classes import GROUPS
 from simsched.report.metrics.intervals import DAY, Interval, mean_interval, periods_of
 from simsched.report.metrics.metrics import NO_KEY, TAU, measured
@@ -36,11 +37,11 @@ NEAR = 600.0
 class WaitFigures:
     """The figures of one side: waits in seconds, bounded slowdown, and processor-seconds over time."""
 
-    mean: float
-    median: float
-    p95: float
-    slowdown: float
-    work_rate: float
+    mean: OrNull
+    median: OrNull
+    p95: OrNull
+    slowdown: OrNull
+    work_rate: OrNull
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +68,14 @@ class Agreement:
     recorded: WaitFigures
     simulated: WaitFigures
     difference: Interval
-    rank: float
-    near: float
-    twofold: float
-    factor: float
+    rank: OrNull
+    near: OrNull
+    twofold: OrNull
+    factor: OrNull
     days: int
-    day_difference: float
-    day_rank: float
-    error: float
+    day_difference: OrNull
+    day_rank: OrNull
+    error: OrNull
 
     def to_dict(self) -> dict[str, Any]:
         """Return all figures as plain data."""

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     Floats = npt.NDArray[np.float64]
     Codes = npt.NDArray[np.intp]
 
+FIGURES = ("mean_wait", "median_wait", "p95_wait", "mean_bounded_slowdown", "core_hours", "share")
+"""The figures of groups, besides their number of jobs."""
 RECORDED_KWH = "recorded_kwh"
 """The figure with the recorded energies; groups have it only if the workload has energies."""
 

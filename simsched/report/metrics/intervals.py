@@ -46,6 +46,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from simsched.declare.answers import OrNull  # noqa: TC001 (of the JSON Schema)
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -79,9 +81,9 @@ PERIODS = 28
 class Interval:
     """An estimate with the ends of its confidence interval."""
 
-    estimate: float
-    low: float
-    high: float
+    estimate: OrNull
+    low: OrNull
+    high: OrNull
 
     def holds(self, value: float) -> bool:
         """Whether the value is in the interval."""

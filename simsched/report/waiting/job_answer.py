@@ -5,16 +5,15 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from simsched import human
+from simsched.declare.answers import OrNull, extended, written
+from simsched.formats.rfc.clock import Clock, ClockDocument
 from simsched.report.waiting.limit_replay import LIMIT
 from simsched.text_table import table_lines
-
-if TYPE_CHECKING:
-    from simsched.formats.rfc.clock import Clock
 
 DEPENDENCY, BEGIN, HELD_BACK, STOPPED = "dependency", "begin-time", "held", "queue-stopped"
 SHORT, PLACEMENT, UNAVAILABLE = "short", "placement", "unavailable"
@@ -80,7 +79,7 @@ class UnitHolder:
     user: str
     units: int
     unit_seconds: float
-    until: float
+    until: OrNull
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +89,7 @@ class NodeOutage:
     ranks: str
     kind: str
     start: float
-    end: float
+    end: OrNull
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +98,7 @@ class ReservedHours:
 
     name: str
     start: float
-    end: float
+    end: OrNull
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +121,7 @@ class LimitUser:
     id: str
     user: str
     amount: str
-    until: float
+    until: OrNull
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,7 +153,7 @@ class JobWait:
     shape: str
     submit: float
     start: float | None
-    limit: float
+    limit: OrNull
     periods: tuple[WaitPeriod, ...]
     holders: tuple[UnitHolder, ...]
     ahead: tuple[int, float]
@@ -336,13 +335,12 @@ def jobs_of(number: int) -> str:
 
 
 def job_document(answer: JobWait) -> dict[str, Any]:
-    """Return the answer about one job as JSON data; an unlimited time is null."""
-    found = asdict(answer)
-    found["wait"], found["by_cause"] = answer.wait, answer.by_cause()
-    found["clock"] = None if answer.clock is None else answer.clock.to_dict()
-    found["limit"] = None if answer.limit == float("inf") else answer.limit
-    for holder in (*found["holders"], *found["limit_users"]):
-        holder["until"] = None if holder["until"] == float("inf") else holder["until"]
-    for outage in (*found["outages"], *found["reservations"]):
-        outage["end"] = None if outage["end"] == float("inf") else outage["end"]
-    return found
+    """Return the answer about one job as JSON data, as `JobAnswers` declares; an unlimited time is null."""
+    clock = None if answer.clock is None else answer.clock.to_dict()
+    return {**written(answer), "clock": clock, "wait": answer.wait, "by_cause": answer.by_cause()}
+
+
+JobAnswer: Any = extended(
+    "JobWait", JobWait, clock=ClockDocument | None, wait=float, by_cause=dict[str, float]
+)
+JobAnswers = list[JobAnswer]

@@ -164,7 +164,7 @@ class WaitCauses:
         self.names: list[str] = []
         self._codes: dict[str, int] = {}
         rejected = [isinstance(reason, str) and reason.startswith(REJECTED) for reason in table["reason"]]
-        self.waiting: Ints = np.flatnonzero(~(np.isin(table["result"], NEVER) | rejected))
+        self.waiting: Ints = np.flatnonzero(~(np.isin(table["result"], NEVER) | np.array(rejected, bool)))
         last = float(self.times[-1]) if len(self.times) else 0.0
         end = np.where(np.isfinite(table["start"]), table["start"], table["end"])
         self.submit: Floats = table["submit"].astype(np.float64)

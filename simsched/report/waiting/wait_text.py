@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 from simsched import human
 from simsched.report.waiting.job_answer import jobs_of
@@ -54,14 +54,48 @@ def _cells(groups: pd.DataFrame, causes: list[str]) -> list[tuple[str, ...]]:
     return [(str(name), *(f"{row[cause]:,.1f}" for cause in causes)) for name, row in groups.iterrows()]
 
 
-def run_document(run: RunTables, table: pd.DataFrame) -> dict[str, Any]:
+class ShortType(TypedDict):
+    """A type of resource that was short.
+
+    job_hours : hours that jobs waited for it.
+    jobs : number of these jobs.
+    share : share of all waited hours.
+    """
+
+    type: str
+    job_hours: float
+    jobs: int
+    share: float
+
+
+class WaitedHours(TypedDict):
+    """The hours waited in a run.
+
+    jobs : number of jobs.
+    hours : hours by cause.
+    by_queue, by_user : queue or user: hours by cause.
+    short : the types that were short, the one for which jobs waited longest first.
+    """
+
+    run: str
+    jobs: int
+    hours: dict[str, float]
+    by_queue: dict[str, dict[str, float]]
+    by_user: dict[str, dict[str, float]]
+    short: list[ShortType]
+
+
+def run_document(run: RunTables, table: pd.DataFrame) -> WaitedHours:
     """Return the hours waited in a run as JSON data."""
-    found: dict[str, Any] = {
+    hours: Any = totals_by(run, table).loc["all"].to_dict()
+    queues: Any
+    users: Any
+    queues, users = (totals_by(run, table, name).to_dict(orient="index") for name in GROUPS)
+    return {
         "run": run.name,
         "jobs": len(table),
-        "hours": totals_by(run, table).loc["all"].to_dict(),
+        "hours": hours,
+        "by_queue": queues,
+        "by_user": users,
+        "short": cast("list[ShortType]", binding(table).reset_index().to_dict(orient="records")),
     }
-    for name in GROUPS:
-        found[f"by_{name}"] = totals_by(run, table, name).to_dict(orient="index")
-    found["short"] = binding(table).reset_index().to_dict(orient="records")
-    return found

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from textwrap import fill
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from simsched.declare.answers import extended
 
 #: Most faults of one law, and most explained promises, that a report names.
 NAMED = 20
@@ -39,6 +38,54 @@ class LateStart(NamedTuple):
     def __str__(self) -> str:
         text = f"was promised {self.promised:g} and started at {self.start:g}"
         return text if self.cause is None else f"{text}: {self.cause}"
+
+
+FaultAnswer: Any = extended("AuditFault", AuditFault)
+LateAnswer: Any = extended("LateStart", LateStart)
+
+
+class CheckedThings(TypedDict):
+    """How many things of a kind were compared under a law."""
+
+    law: str
+    of: str
+    number: int
+
+
+class AuditDocument(TypedDict):
+    """The result of an audit.
+
+    result : in words; "clean" only if nothing was left out.
+    complete : whether jobs and allocations were compared with the inputs.
+    jobs, allocations, releases : numbers of what was compared.
+    fault_counts : law: number of faults.
+    faults : the first of each law.
+    late : jobs that started after their promised start for a valid reason.
+    not_checked : comparisons that were not possible, and why.
+    """
+
+    result: str
+    complete: bool
+    jobs: int
+    allocations: int
+    releases: int
+    checked: list[CheckedThings]
+    fault_counts: dict[str, int]
+    faults: list[FaultAnswer]
+    late: list[LateAnswer]
+    not_checked: list[str]
+
+
+class RunAudit(AuditDocument):
+    """The result of an audit of a run directory.
+
+    run : the directory.
+    """
+
+    run: str
+
+
+RunAudits = list[RunAudit]
 
 
 @dataclass(slots=True)
@@ -109,7 +156,7 @@ class AuditReport:
         return [fill(text + (f"; nothing to check for {', '.join(left)}" if left else ""), 110,
                      subsequent_indent="  ", break_on_hyphens=False)]  # fmt: skip
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> AuditDocument:
         """Return the report as a document."""
         return {
             "result": self.verdict,
@@ -119,11 +166,7 @@ class AuditReport:
             "releases": self.releases,
             "checked": [{"law": law, "of": of, "number": n} for (law, of), n in self.checked.items()],
             "fault_counts": dict(self.counts),
-            "faults": _plain(self.faults),
+            "faults": [asdict(fault) for fault in self.faults],
             "late": [late._asdict() for late in self.explained],
-            "not_checked": [*([] if self.complete else [self.left_out]), *self.notes],
+            "not_checked": [*([] if self.left_out is None else [self.left_out]), *self.notes],
         }
-
-
-def _plain(faults: Sequence[AuditFault]) -> list[dict[str, str]]:
-    return [{"law": fault.law, "job": fault.job, "text": fault.text} for fault in faults]

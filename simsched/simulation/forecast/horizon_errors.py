@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from simsched import human
+from simsched.declare.answers import OrNull, Written
 from simsched.simulation.forecast.forecast_quantiles import HORIZONS
 from simsched.text_table import PAGE_WIDTH, fitted_table
 
@@ -22,13 +23,15 @@ if TYPE_CHECKING:
 class HorizonError:
     """The errors of past forecasts with horizons of `least` to `most` seconds; real less predicted.
 
-    `bias` is the mean error, `absolute` the mean absolute error, `median` the median error (s), `earlier` the
-    share of jobs that started before the predicted time, and `within_twofold` the share of real waits of half
-    to twice the predicted one.
+    forecasts : their number.
+    predicted, real : mean predicted and real wait (s).
+    bias, absolute, median : mean error, mean absolute error and median error (s).
+    earlier : share of jobs that started before the predicted time.
+    within_twofold : share of real waits of half to twice the predicted one.
     """
 
     least: float
-    most: float
+    most: OrNull
     forecasts: int
     predicted: float
     real: float
@@ -37,6 +40,34 @@ class HorizonError:
     median: float
     earlier: float
     within_twofold: float
+
+
+class CheckAnswer(Written, frozen=True, kw_only=True):
+    """How often quantiles held, on weeks or days that had no part in them.
+
+    levels : the levels of the quantiles.
+    coverage : by level: the mean over weeks or days of the share of starts that were not later.
+    pooled : by level: the share of all starts that were not later.
+    weeks, days : number of weeks or days.
+    """
+
+    levels: tuple[float, ...]
+    coverage: tuple[OrNull, ...]
+    pooled: tuple[OrNull, ...]
+    weeks: int | None = None
+    days: int | None = None
+
+
+class HorizonErrors(Written, frozen=True, kw_only=True):
+    """The errors of past forecasts, and the check of quantiles learnt from them.
+
+    errors : one class of horizons each.
+    unknown : number of forecasts of jobs that have not started.
+    """
+
+    errors: list[HorizonError]
+    unknown: int
+    check: CheckAnswer
 
 
 def horizon_errors(past: PastForecasts) -> list[HorizonError]:
@@ -91,21 +122,17 @@ def errors_text(learnt: StartQuantiles) -> str:
 def errors_json(learnt: StartQuantiles) -> str:
     """Return the errors and the check as JSON text; times are in seconds."""
     check = learnt.check
-    found: dict[str, Any] = {
-        "errors": [{**asdict(row), "most": _known(row.most)} for row in horizon_errors(learnt.past)],
-        "unknown": int((~learnt.past.started).sum()),
-        "check": {
-            "levels": list(check.levels),
-            "coverage": check.coverage.tolist(),
-            "pooled": check.pooled.tolist(),
-            check.unit + "s": len(check.counts),
-        },
-    }
-    return json.dumps(found, indent=1) + "\n"
-
-
-def _known(value: float) -> float | None:
-    return None if value == float("inf") else value
+    found = HorizonErrors(
+        errors=horizon_errors(learnt.past),
+        unknown=int((~learnt.past.started).sum()),
+        check=CheckAnswer(
+            levels=check.levels,
+            coverage=check.coverage.tolist(),
+            pooled=check.pooled.tolist(),
+            **{f"{check.unit}s": len(check.counts)},
+        ),
+    )
+    return json.dumps(found.to_dict(), indent=1) + "\n"
 
 
 def _range(least: float, most: float) -> str:

@@ -14,8 +14,9 @@ not record it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, NotRequired
 
+from simsched.declare.answers import OrNull, extended
 from simsched.errors import ConfigError
 from simsched.schedule.policies.easy import Easy
 from simsched.schedule.policies.limited import Limited
@@ -93,11 +94,14 @@ BEHIND = "waits behind a job that is over a limit"
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """One waiting job: its place in the queue, and its predicted start (inf if it is unknown).
+    """One waiting job: its place in the queue, and its predicted start.
 
-    The first place is 1; a job that starts at this very instant, or is not in the queue, has None.
-    `reason` is why the start is unknown.  `size` is in cores, and `quantiles` are starts that errors of
-    past forecasts lead to (see `forecast_quantiles`).
+    place : place in the queue, from 1; None for a job that starts at this very instant, or is not in it.
+    submit, duration : seconds; an unlimited duration is inf.
+    start : seconds; inf if it is unknown.
+    reason : why the start is unknown.
+    size : cores.
+    quantiles : starts that errors of past forecasts lead to (see `forecast_quantiles`).
     """
 
     id: str
@@ -105,12 +109,18 @@ class Forecast:
     queue: str | None
     place: int | None
     submit: float
-    duration: float
+    duration: OrNull
     shape: str
-    start: float
+    start: OrNull
     reason: str | None = None
     size: float | None = None
     quantiles: tuple[float, ...] = ()
+
+
+Quantiles = dict[str, float | None]
+ForecastRow: Any = extended("Forecast", Forecast, size=NotRequired[float], quantiles=NotRequired[Quantiles])
+Forecasts = list[ForecastRow]
+"""The forecasts as JSON; sizes, and the quantiles by their levels, are there if quantiles were asked for."""
 
 
 def forecast(cluster: Cluster, workload: Workload, at: float, **options: Any) -> list[Forecast]:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from simsched.simulation.jobs.prepare import Prepared
     from simsched.simulation.jobs.recorded_starts import RecordedStarts
+    from simsched.simulation.record.run_document import ReplayFigures, UseOfLog
 
     Floats = npt.NDArray[np.float64]
 
@@ -28,7 +29,7 @@ def replay_figures(
     columns: Mapping[str, Any],
     totals: Mapping[str, int],
     elsewhere: Collection[int],
-) -> dict[str, Any]:
+) -> ReplayFigures:
     """Return the differences between a run and the log that it played, as plain data; times are in seconds.
 
     ``late`` counts the jobs that started later than in the log, because their resources were in use
@@ -56,7 +57,7 @@ def replay_figures(
     }
 
 
-def _use_of_log(starts: Floats, prepared: Prepared, totals: Mapping[str, int]) -> dict[str, Any]:
+def _use_of_log(starts: Floats, prepared: Prepared, totals: Mapping[str, int]) -> UseOfLog:
     """Return the largest use in the log, and the seconds for which it uses more than the machine has."""
     unit = "core" if totals.get("core") else "node"
     capacity = totals[unit]

@@ -33,6 +33,7 @@ WorkloadArguments = msgspec.defstruct(
     "WorkloadArguments",
     [(name, hint | None, None) for name, hint in types_of(ReadingOptions).items()],
     forbid_unknown_fields=True,
+    omit_defaults=True,
 )
 """The arguments by which the workload was read; None: not specified."""
 
@@ -47,7 +48,8 @@ class Command(msgspec.Struct):
 
     def specified(self) -> dict[str, Any]:
         """Return the arguments of reading that are not None, by name."""
-        return {name: value for name, value in msgspec.to_builtins(self.reading).items() if value is not None}
+        found: dict[str, Any] = msgspec.to_builtins(self.reading)
+        return found
 
 
 class InputFile(msgspec.Struct):

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypedDict
 
 from simsched import human
+from simsched.declare.answers import WrittenKeys
+from simsched.report.metrics.agreement import Agreement
 from simsched.study.calibration.knobs import KNOBS, LEFT_OUT
 from simsched.study.runs.study_folder import search_layout
-from simsched.study.search_answer import SearchAnswer, plain
+from simsched.study.search_answer import AboutSearch, SearchAnswer, plain
 from simsched.text_table import PAGE_WIDTH, fitted_table
 
 if TYPE_CHECKING:
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
     from simsched.study.calibration.time_blocks import TimeSplit
     from simsched.study.calibration.trials import Trial
 
-CALIBRATION_FORMAT = 1
 RECORD, TABLE, CONFIG = "calibration.json", "settings.csv", "config.toml"
 
 
@@ -53,6 +54,80 @@ class Errors:
 
     training: Interval
     held_out: Interval
+
+
+Estimate = tuple[float | None, float | None, float | None]
+"""A value and the ends of its interval; null if they are not known."""
+
+
+class BlocksAnswer(TypedDict):
+    """The blocks of time: their unit, and their number in each part."""
+
+    unit: str
+    warm_up: int
+    training: int
+    held_out: int
+
+
+class ErrorsAnswer(TypedDict):
+    """The error of the waits in training and on held-out blocks."""
+
+    training: Estimate
+    held_out: Estimate
+
+
+class EffectAnswer(ErrorsAnswer):
+    """By how much settings make the error smaller.
+
+    settings : knob: setting.
+    run : key of the run.
+    """
+
+    settings: dict[str, str]
+    run: str
+
+
+class RefusedAnswer(TypedDict):
+    """Settings that cannot be compared."""
+
+    settings: dict[str, str]
+    reason: str
+    run: str
+
+
+class FoundCalibration(WrittenKeys):
+    """The result of a calibration; `Calibration` has the meanings.
+
+    helps : whether the error of the held-out blocks is smaller, beyond chance.
+    held_out_before, held_out_after : how near the waits of held-out blocks are to the log.
+    untried : knob: why none of its settings was tried.
+    runs : number of runs.
+    never_ran : number of jobs with a recorded start that never ran.
+    config : the configuration to use (its schema is config).
+    """
+
+    format: Literal[1]
+    helps: bool
+    sentence: str
+    confidence: float
+    blocks: BlocksAnswer
+    error_before: ErrorsAnswer
+    error_after: ErrorsAnswer
+    gain: EffectAnswer
+    held_out_before: Agreement | None
+    held_out_after: Agreement | None
+    alone: list[EffectAnswer]
+    steps: list[EffectAnswer]
+    without: dict[str, EffectAnswer]
+    untried: dict[str, str]
+    refused: list[RefusedAnswer]
+    runs: int
+    never_ran: int
+    config: dict[str, Any]
+
+
+class CalibrationAnswer(FoundCalibration, AboutSearch):
+    """The result of a calibration, and its inputs."""
 
 
 @dataclass(frozen=True)
@@ -153,11 +228,11 @@ class Calibration(SearchAnswer):
             names += [f"{part}_error", f"{part}_gain", f"{part}_gain_low", f"{part}_gain_high"]
         return pd.DataFrame(rows, columns=[*names, "refused"])
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain data; equal calibrations give equal data."""
+    def to_dict(self) -> Mapping[str, Any]:
+        """Return the result as plain data, as `CalibrationAnswer` declares; equal ones give equal data."""
         split = self.split
-        return {
-            "format": CALIBRATION_FORMAT,
+        found: FoundCalibration = {
+            "format": 1,
             "helps": self.helps,
             "sentence": self.sentence,
             "confidence": self.confidence,
@@ -183,8 +258,8 @@ class Calibration(SearchAnswer):
             "runs": self.runs,
             "never_ran": self.base.never_ran,
             "config": self.config,
-            **self.about,
         }
+        return {**found, **self.about}
 
     def write_files(self, folder: Path) -> list[str]:
         """Write ``config.toml``, ``settings.csv`` and ``calibration.json``."""
@@ -215,11 +290,11 @@ def _choice(trial: Trial) -> dict[str, str]:
     return {knob: setting.label for knob, setting in trial.choice}
 
 
-def _pair(errors: Errors) -> dict[str, Any]:
+def _pair(errors: Errors) -> ErrorsAnswer:
     return {"training": _interval(errors.training), "held_out": _interval(errors.held_out)}
 
 
-def _effect(effect: Effect) -> dict[str, Any]:
+def _effect(effect: Effect) -> EffectAnswer:
     return {
         "settings": _choice(effect.trial),
         "training": _interval(effect.training),
@@ -228,11 +303,11 @@ def _effect(effect: Effect) -> dict[str, Any]:
     }
 
 
-def _interval(found: Interval) -> list[float | None]:
-    return [plain(found.estimate), plain(found.low), plain(found.high)]
+def _interval(found: Interval) -> Estimate:
+    return plain(found.estimate), plain(found.low), plain(found.high)
 
 
-def _agreement(trial: Trial) -> dict[str, Any] | None:
+def _agreement(trial: Trial) -> Any:
     return None if trial.agreement is None else _deep(trial.agreement.to_dict())
 
 

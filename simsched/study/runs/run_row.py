@@ -4,10 +4,26 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+
+class RowDocument(TypedDict):
+    """The content of ``row.json``; a figure that could not be computed is null.
+
+    key : key of the task.
+    metrics : the figures.
+    queues : queue: figures of its jobs.
+    counts : result of jobs: number of jobs.
+    """
+
+    key: str
+    metrics: dict[str, float | None]
+    queues: dict[str, dict[str, float | None]]
+    counts: dict[str, int]
+    seed: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +50,13 @@ class RunRow:
 
     def to_bytes(self) -> bytes:
         """Return the fields that equal runs share as JSON (``row.json``)."""
-        figures = {"metrics": _plain(self.metrics), "queues": {q: _plain(m) for q, m in self.queues.items()}}
-        document = {"key": self.key, **figures, "counts": dict(self.counts), "seed": self.seed}
+        document: RowDocument = {
+            "key": self.key,
+            "metrics": _plain(self.metrics),
+            "queues": {queue: _plain(figures) for queue, figures in self.queues.items()},
+            "counts": dict(self.counts),
+            "seed": self.seed,
+        }
         return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False).encode() + b"\n"
 
     @classmethod

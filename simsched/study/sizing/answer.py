@@ -9,13 +9,13 @@ import math
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NotRequired, Protocol, TypedDict
 
 from simsched import human
 from simsched.errors import ConfigError
-from simsched.study.reality import notes_of
+from simsched.study.reality import RealityAnswer, notes_of
 from simsched.study.runs.study_folder import search_layout
-from simsched.study.search_answer import SearchAnswer, plain
+from simsched.study.search_answer import AboutSearch, Interval, SearchAnswer, plain
 from simsched.study.sizing.evaluation import CRITERIA, EVERY
 from simsched.study.stats import paired_difference, prediction
 from simsched.text_table import PAGE_WIDTH, fitted_table
@@ -33,8 +33,9 @@ if TYPE_CHECKING:
     from simsched.study.spec.target import SizingTarget
     from simsched.study.stats import PairedDifference
 
-ANSWER_FORMAT = 1
-SIZE, HEADROOM = "size", "headroom"
+Question = Literal["size", "headroom"]
+SIZE: Question = "size"
+HEADROOM: Question = "headroom"
 RECORD, TABLE, FIGURE = "answer.json", "trials.csv", "answer.png"
 
 
@@ -97,6 +98,153 @@ class SearchCoverage:
         return not self.better and not self.worse
 
 
+class TargetAnswer(TypedDict):
+    """A target.
+
+    text : as it was given.
+    unit : of the figure.
+    """
+
+    text: str
+    figure: str
+    unit: str
+    relation: str
+    bound: float | None
+
+
+class SeedsOfSearch(TypedDict):
+    """The seeds of a search; `SearchSeeds` has the meanings."""
+
+    count: int
+    first: int
+    block: float | None
+    shake: float | None
+    unit: NotRequired[str]
+
+
+class FigureDifference(TypedDict):
+    """A figure at the answer less that of the neighbour, paired by seed.
+
+    relative : to the figure of the neighbour.
+    pairs : number of seeds.
+    lower, equal, higher : number of seeds for which it is so.
+    """
+
+    mean: float | None
+    interval: Interval
+    relative: float | None
+    verdict: str
+    pairs: int
+    lower: int
+    equal: int
+    higher: int
+
+
+class FigureOfTrial(TypedDict):
+    """A figure of a value that was tried.
+
+    values : one per seed.
+    meets : whether it meets its target.
+    """
+
+    values: list[float | None]
+    mean: float | None
+    interval: Interval
+    meets: bool
+
+
+class ExampleJob(TypedDict, total=False):
+    """A job that never fits."""
+
+    example: str
+
+
+class TrialAnswer(ExampleJob):
+    """A size or load that was tried.
+
+    why : the target that it misses, or another reason.
+    infeasible : number of jobs that never fit.
+    runs : keys of the runs.
+    """
+
+    value: float | None
+    meets: bool
+    why: str
+    offered_load: float | None
+    infeasible: int
+    figures: dict[str, FigureOfTrial]
+    runs: list[str]
+
+
+class CoverageAnswer(TypedDict):
+    """The values that were tried, and how far they support the answer (see `SearchCoverage`).
+
+    stable, best_of_tried : null without an answer.
+    """
+
+    tried: list[float | None]
+    met: list[float | None]
+    stable: bool | None
+    better: list[float | None]
+    worse: list[float | None]
+    best_of_tried: bool | None
+    every_between_tried: bool
+
+
+class FoundAnswer(CoverageAnswer):
+    """The answer of a search for a size or a load.
+
+    answer : null if there is none in the range.
+    range : the least and the greatest value that may be tried.
+    today : today's size or load.
+    largest : the largest size that meets all targets, if some target sets one.
+    monotone : whether larger values always met more.
+    differences : figure: its difference to the neighbour that misses a target.
+    """
+
+    format: Literal[1]
+    question: Question
+    found: bool
+    answer: float | None
+    unit: str
+    sentence: str
+    notes: list[str]
+    targets: list[TargetAnswer]
+    criterion: str
+    confidence: float
+    range: Interval
+    today: float | None
+    largest: float | None
+    monotone: bool
+    seeds: SeedsOfSearch
+    differences: dict[str, FigureDifference]
+    trials: list[TrialAnswer]
+
+
+class VariedNumber(TypedDict):
+    """What is varied, and its number today."""
+
+    what: str
+    today: int
+
+
+class SizeAnswer(FoundAnswer, AboutSearch):
+    """The answer of a search for a size or a load, and its inputs.
+
+    load : times the load of the workload.
+    by : how the load is changed.
+    step : between loads.
+    log_use : how the log uses the machine.
+    """
+
+    growth: NotRequired[VariedNumber]
+    load: float
+    by: str
+    step: NotRequired[float]
+    log_use: NotRequired[str]
+    reality: NotRequired[RealityAnswer]
+
+
 @dataclass(frozen=True)
 class Answer(SearchAnswer):
     """The answer of `size` or `headroom`, which can be read, printed, drawn and written.
@@ -118,7 +266,7 @@ class Answer(SearchAnswer):
         "answer", RECORD, (TABLE, FIGURE), frozenset({"question", "answer", "trials"})
     )
 
-    question: str
+    question: Question
     axis: SearchAxis
     rule: AcceptanceRule
     seeds: SearchSeeds
@@ -242,10 +390,19 @@ class Answer(SearchAnswer):
         notes = "".join(f"  - {note}\n" for note in self.notes)
         return f"{self.sentence}\n{notes}\n{self.table()}\n"
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the answer as plain data; equal searches give equal data."""
-        return {
-            "format": ANSWER_FORMAT,
+    def to_dict(self) -> Mapping[str, Any]:
+        """Return the answer as plain data, as `SizeAnswer` declares it; equal searches give equal data."""
+        seeds: SeedsOfSearch = {
+            "count": self.seeds.count,
+            "first": self.seeds.first,
+            "block": self.seeds.block,
+            "shake": self.seeds.shake,
+        }
+        if self.seeds.unit is not None:
+            seeds["unit"] = self.seeds.unit
+        low, high = (_plain(self.axis.number(end)) for end in (self.search.low, self.search.high))
+        found: FoundAnswer = {
+            "format": 1,
             "question": self.question,
             "found": self.found,
             "answer": _plain(self.number),
@@ -255,24 +412,18 @@ class Answer(SearchAnswer):
             "targets": [_target(target) for target in self.rule.targets],
             "criterion": self.rule.criterion,
             "confidence": self.rule.confidence,
-            "range": [_plain(self.axis.number(end)) for end in (self.search.low, self.search.high)],
+            "range": (low, high),
             "today": _plain(self.axis.number(self.today)),
             "largest": None if self.limit is None else _plain(self.axis.number(self.limit)),
             **self._coverage(),
             "monotone": self.search.monotone,
-            "seeds": {
-                "count": self.seeds.count,
-                "first": self.seeds.first,
-                "block": self.seeds.block,
-                "shake": self.seeds.shake,
-                **({} if self.seeds.unit is None else {"unit": self.seeds.unit}),
-            },
+            "seeds": seeds,
             "differences": {str(t.figure): _difference(d) for t, d in self.differences.items()},
             "trials": [self._trial(trial) for trial in self.trials.values()],
-            **self.about,
         }
+        return {**found, **self.about}
 
-    def _coverage(self) -> dict[str, Any]:
+    def _coverage(self) -> CoverageAnswer:
         """Return the coverage as plain data; keys that describe the answer are null if there is no answer."""
         coverage, known = self.coverage, self.value is not None
         return {
@@ -288,23 +439,24 @@ class Answer(SearchAnswer):
     def _numbers(self, values: tuple[int, ...]) -> list[float | int | None]:
         return [_plain(self.axis.number(value)) for value in values]
 
-    def _trial(self, trial: Evaluation) -> dict[str, Any]:
-        figures = {}
+    def _trial(self, trial: Evaluation) -> TrialAnswer:
+        figures: dict[str, FigureOfTrial] = {}
         for target, values in trial.figures.items():
             found = self.rule.interval(values)
             figures[str(target.figure)] = {
                 "values": [_plain(v) for v in values],
                 "mean": _plain(found.estimate),
-                "interval": [_plain(found.low), _plain(found.high)],
+                "interval": (_plain(found.low), _plain(found.high)),
                 "meets": target not in trial.fails,
             }
+        example: ExampleJob = {"example": trial.example} if trial.example else {}
         return {
             "value": _plain(self.axis.number(trial.value)),
             "meets": trial.met,
             "why": _why(self, trial.value),
             "offered_load": _plain(trial.offered),
             "infeasible": trial.infeasible,
-            **({"example": trial.example} if trial.example else {}),
+            **example,
             "figures": figures,
             "runs": list(trial.keys),
         }
@@ -330,7 +482,7 @@ class Answer(SearchAnswer):
         save(picture(self), target, dpi=dpi, dark=dark)
 
 
-def _target(target: SizingTarget) -> dict[str, Any]:
+def _target(target: SizingTarget) -> TargetAnswer:
     return {
         "text": str(target),
         "figure": str(target.figure),
@@ -340,10 +492,10 @@ def _target(target: SizingTarget) -> dict[str, Any]:
     }
 
 
-def _difference(found: PairedDifference) -> dict[str, Any]:
+def _difference(found: PairedDifference) -> FigureDifference:
     return {
         "mean": _plain(found.interval.estimate),
-        "interval": [_plain(found.interval.low), _plain(found.interval.high)],
+        "interval": (_plain(found.interval.low), _plain(found.interval.high)),
         "relative": _plain(found.relative),
         "verdict": found.verdict,
         "pairs": found.pairs,

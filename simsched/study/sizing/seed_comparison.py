@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict, cast
 
 from simsched import human
 from simsched.errors import ConfigError, RunError
@@ -56,6 +56,41 @@ class SeedSource:
         return f"{self.count} seeds: the workload as it is, and {drawn}"
 
 
+class RunOverSeeds(TypedDict):
+    """The figures of a run, one value per seed; times in seconds."""
+
+    run: str
+    mean_wait: list[float]
+    median_wait: list[float]
+    p95_wait: list[float]
+    mean_bounded_slowdown: list[float]
+
+
+class SeedDifference(TypedDict):
+    """A run less the first one by one figure.
+
+    difference : the mean and the ends of its interval.
+    """
+
+    run: str
+    figure: str
+    difference: list[float]
+    verdict: str
+
+
+class SeedsAnswer(TypedDict):
+    """Runs compared over seeds.
+
+    seeds : the seeds in words.
+    against : the first run.
+    """
+
+    seeds: str
+    against: str
+    runs: list[RunOverSeeds]
+    differences: list[SeedDifference]
+
+
 @dataclass(frozen=True, slots=True)
 class SeedComparison:
     """The figures of runs, one value per seed; the same seed is the same demand for every run."""
@@ -91,7 +126,7 @@ class SeedComparison:
 
     def to_json(self) -> str:
         """Return all values and differences as JSON; times are in seconds."""
-        differences: list[dict[str, Any]] = []
+        differences: list[SeedDifference] = []
         for number, name in enumerate(self.names[1:], start=1):
             for figure in FIGURES:
                 found = self.difference(number, figure)
@@ -100,10 +135,10 @@ class SeedComparison:
                     {"run": name, "figure": figure, "difference": ends, "verdict": found.verdict}
                 )
         runs = [{"run": name, **values} for name, values in zip(self.names, self.values, strict=True)]
-        document = {
+        document: SeedsAnswer = {
             "seeds": self.source.text,
             "against": self.names[0],
-            "runs": runs,
+            "runs": cast("list[RunOverSeeds]", runs),
             "differences": differences,
         }
         return json.dumps(document, indent=1, ensure_ascii=False) + "\n"

@@ -13,8 +13,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import inf
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired
 
+from simsched.declare.answers import WrittenKeys, json_of
 from simsched.declare.kinds import HIDDEN, ValueKind
 from simsched.declare.table import Declared
 from simsched.errors import ConfigError, SimschedError
@@ -46,6 +47,20 @@ def canonical_json(value: Any) -> bytes:
     except (TypeError, ValueError) as error:
         raise ConfigError(f"the value is not plain JSON data: {error}") from None
     return text.encode()
+
+
+class InputIdentity(WrittenKeys):
+    """What of an input influences the result of a task.
+
+    sha256 : digest of its content.
+    reading : how it is read.
+    parts : digests of the files that it names.
+    """
+
+    kind: Literal["content", "model"]
+    sha256: str
+    reading: NotRequired[dict[str, Any]]
+    parts: NotRequired[dict[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +116,14 @@ class TaskInput:
         digest = hashlib.sha256(text.encode()).hexdigest()
         return cls(kind, name, digest, None, text, dict(reading or {}))
 
-    def identity(self) -> dict[str, Any]:
+    def identity(self) -> InputIdentity:
         """Return the fields that influence the result."""
-        kind = self.kind if self.kind == MODEL else "content"
-        more = {"reading": dict(self.reading), "parts": dict(self.parts)}
-        return {"kind": kind, "sha256": self.sha256, **{key: value for key, value in more.items() if value}}
+        found: InputIdentity = {"kind": "model" if self.kind == MODEL else "content", "sha256": self.sha256}
+        if self.reading:
+            found["reading"] = dict(self.reading)
+        if self.parts:
+            found["parts"] = dict(self.parts)
+        return found
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields as plain data."""
@@ -177,6 +195,15 @@ def _finite(value: Any, where: str) -> float:
 Finite = Annotated[float, ValueKind(_finite, {"type": ["string", "number"]})]
 
 
+class MeasureDocument(WrittenKeys):
+    """A `Measure` in a document."""
+
+    warm_up: float
+    drain: float
+    by_queue: bool
+    figures: NotRequired[tuple[str, ...]]
+
+
 class Measure(Declared, frozen=True):
     """The figures that a run measures.
 
@@ -191,14 +218,35 @@ class Measure(Declared, frozen=True):
     by_queue: bool = False
     figures: Annotated[tuple[str, ...], HIDDEN] = ()
 
-    def to_dict(self) -> dict[str, Any]:
+    def document(self) -> MeasureDocument:
         """Return all fields as plain data."""
-        return {name: value for name, value in self.asdict().items() if name != "figures" or value}
+        found: MeasureDocument = {"warm_up": self.warm_up, "drain": self.drain, "by_queue": self.by_queue}
+        if self.figures:
+            found["figures"] = self.figures
+        return found
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Measure:
-        """Return the value that `to_dict` wrote."""
+        """Return the value that `document` wrote."""
         return cls(**{**document, "figures": tuple(document.get("figures", ()))})
+
+
+class TaskIdentity(WrittenKeys):
+    """All values that influence the result of a task, without names, paths and labels: ``task.json``.
+
+    edits : edits of the cluster.
+    transforms : steps that change the workload.
+    options : the rules of the run, a configuration (its schema is config).
+    """
+
+    format: Annotated[int, json_of(const=TASK_FORMAT)]
+    cluster: InputIdentity
+    edits: list[str]
+    workload: InputIdentity
+    transforms: list[str]
+    options: dict[str, Any]
+    seed: int
+    measure: MeasureDocument
 
 
 @dataclass(frozen=True)
@@ -231,7 +279,7 @@ class RunTask:
         """The digest of everything that influences the result, 20 hexadecimal digits: its folder's name."""
         return hashlib.sha256(canonical_json(self.identity())).hexdigest()[:20]
 
-    def identity(self) -> dict[str, Any]:
+    def identity(self) -> TaskIdentity:
         """Return all values that influence the result as plain data, without names, paths and labels."""
         return {
             "format": TASK_FORMAT,
@@ -241,7 +289,7 @@ class RunTask:
             "transforms": list(self.transforms),
             "options": dict(self.options),
             "seed": self.seed,
-            "measure": self.measure.to_dict(),
+            "measure": self.measure.document(),
         }
 
     def to_dict(self) -> dict[str, Any]:

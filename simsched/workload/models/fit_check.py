@@ -6,9 +6,9 @@ The distance of two workloads is by quantity: Kolmogorov and Smirnov's, and Wass
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import isnan
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, NotRequired
 
+from simsched.declare.answers import OrNull, extended, row_of, written
 from simsched.errors import SimschedError
 from simsched.workload.models.log_fit import CLASSES, LogColumns, fit_log
 from simsched.workload.models.log_model import DAY, HOUR, WEEK
@@ -37,7 +37,7 @@ class Distance:
     """
 
     ks: float
-    factor: float
+    factor: OrNull
 
 
 def quantities(workload: Workload) -> dict[str, Floats]:
@@ -122,6 +122,9 @@ SEEN = 0.75
 """The share of the time of the log, from its beginning, from which the model that is checked is made."""
 
 
+WEEKS = ("log", "model", "unseen", "unseen_model")
+
+
 @dataclass(frozen=True, slots=True)
 class FitCheck:
     """Distances by quantity, and totals per week.
@@ -139,18 +142,16 @@ class FitCheck:
     note: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data for JSON."""
-        parts = {"log": self.log, "unseen": self.unseen, "itself": self.itself}
-        tables: dict[str, Any] = {
-            part: {
-                name: {"ks": one.ks, "factor": None if isnan(one.factor) else one.factor}
-                for name, one in found.items()
-            }
-            for part, found in parts.items()
-        }
-        heads = ("log", "model", "unseen", "unseen_model")
-        weeks = {name: dict(zip(heads, values, strict=False)) for name, values in self.per_week.items()}
-        return {**tables, "per_week": weeks, **({"note": self.note} if self.note else {})}
+        """Return plain data for JSON, as `FitAnswer` declares it."""
+        weeks = {name: dict(zip(WEEKS, values, strict=False)) for name, values in self.per_week.items()}
+        found = {**written(self), "per_week": weeks}
+        return {key: value for key, value in found.items() if key != "note" or value}
+
+
+FitAnswer = extended(
+    "FitAnswer", FitCheck, per_week=dict[str, Annotated[dict[str, float], row_of(WEEKS[:2], WEEKS[2:])]],
+    note=NotRequired[str],
+)  # fmt: skip
 
 
 def check_fit(
