@@ -163,8 +163,8 @@ class FeasibleAnswer(Written, frozen=True, kw_only=True):
 
     cluster : where several clusters were asked.
     reasons : why the request is refused.
-    queue : with a configuration: the queue of the request; null is none.
-    duration : seconds, the request's own or a default; null is no limit.
+    queue : with a configuration: the queue of the request; null without one.
+    duration : seconds, the request's own or a default; null if unlimited.
     notes : remarks that do not refuse the request.
     queues : each queue: the codes of the reasons against the request there.
     """

@@ -176,6 +176,7 @@ FILES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "file"), FILES, ids=[file for _, file in FILES])
 def test_a_file_of_a_result_follows_its_schema(name, file, place, capsys):
     schema = schema_of(name, capsys)
@@ -187,6 +188,7 @@ def test_a_file_of_a_result_follows_its_schema(name, file, place, capsys):
             jsonschema.validate(document, schema)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "line"), ANSWERS, ids=[line for _, line in ANSWERS])
 def test_an_answer_follows_its_schema(name, line, place, capsys, monkeypatch):
     monkeypatch.chdir(place)

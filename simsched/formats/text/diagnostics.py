@@ -163,7 +163,7 @@ class Fault:
 
     path : place of the faulty value, or of the key.
     message : the fault.
-    expected : what is valid there; empty if the message says it.
+    expected : the valid values; empty if the message names them.
     at_key : whether the path leads to a key and not to its value.
     line, column : place in the text, 0 until `located` finds them.
     where : the file.

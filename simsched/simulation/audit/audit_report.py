@@ -57,7 +57,7 @@ class AuditDocument(TypedDict):
 
     result : in words; "clean" only if nothing was left out.
     complete : whether jobs and allocations were compared with the inputs.
-    jobs, allocations, releases : numbers of what was compared.
+    jobs, allocations, releases : numbers of compared records.
     fault_counts : law: number of faults.
     faults : the first of each law.
     late : jobs that started after their promised start for a valid reason.

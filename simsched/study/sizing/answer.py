@@ -194,7 +194,7 @@ class CoverageAnswer(TypedDict):
 class FoundAnswer(CoverageAnswer):
     """The answer of a search for a size or a load.
 
-    answer : null if there is none in the range.
+    answer : null if no value of the range meets the targets.
     range : the least and the greatest value that may be tried.
     today : today's size or load.
     largest : the largest size that meets all targets, if some target sets one.
@@ -222,7 +222,7 @@ class FoundAnswer(CoverageAnswer):
 
 
 class VariedNumber(TypedDict):
-    """What is varied, and its number today."""
+    """The number that is varied, and its value today."""
 
     what: str
     today: int

@@ -50,7 +50,7 @@ def canonical_json(value: Any) -> bytes:
 
 
 class InputIdentity(WrittenKeys):
-    """What of an input influences the result of a task.
+    """The parts of an input that influence the result of a task.
 
     sha256 : digest of its content.
     reading : how it is read.
