@@ -50,7 +50,7 @@ class SimschedError(Exception):
     expected : a description of valid values.
 
     Each of them and its quotations are clipped, since a faulty value may be as long as a file.  `others` are
-    the further faults of the same table.
+    the further faults of the same table, and `key` is a key that the table at `where` cannot have.
 
     >>> print(SimschedError("unknown key 'cuont'", where="job.yaml:3:1", expected="count"))
     job.yaml:3:1: unknown key 'cuont' (expected count)
@@ -62,6 +62,7 @@ class SimschedError(Exception):
         self.where = where and _readable(where)
         self.expected = expected and _readable(expected)
         self.others: tuple[SimschedError, ...] = ()
+        self.key: str | None = None
         super().__init__(self.message, self.where, self.expected)
 
     def at(self, where: str) -> SimschedError:
@@ -82,7 +83,9 @@ class SimschedError(Exception):
         return self._placed(given + rest)
 
     def _placed(self, where: str) -> SimschedError:
-        return type(self)(self.message, where=where, expected=self.expected)
+        found = type(self)(self.message, where=where, expected=self.expected)
+        found.key = self.key
+        return found
 
     def __str__(self) -> str:
         text = f"{self.where}: {self.message}" if self.where else self.message

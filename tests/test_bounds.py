@@ -63,11 +63,13 @@ def test_the_users_of_a_model_are_bounded(said, tmp_path):
     with pytest.raises(ConfigError, match="users is 1000001"):
         LublinWorkload(machine=4, jobs=3, users=MAX_USERS + 1)._check()
     model = ("workload", "make", "lublin", "--machine", 4, "--jobs", 3)
-    assert "users is 1000000000" in said(*model, "--users", 10**9)
+    assert "--users: 1000000000 is out of range" in said(*model, "--users", 10**9)
     study = tmp_path / "s.yaml"
     study.write_text("cluster: tiny\nworkload: {lublin: {machine: 4, jobs: 3, users: 1000000000}}\n")
     place = f"{study}:2:49: workload.lublin.users"
-    assert f"{place}: found 1000000000 (expected at most 1,000,000)" in said("sweep", study, "--dry-run")
+    assert f"{place}: 1000000000 is out of range (expected a whole number from 0 to 1,000,000)" in said(
+        "sweep", study, "--dry-run"
+    )
 
 
 def test_a_plan_counts_a_large_model_without_drawing_it(monkeypatch):

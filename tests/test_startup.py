@@ -78,6 +78,16 @@ def test_a_run_of_counts_imports_only_what_it_uses(tmp_path):
     assert {f"simsched.{name}" for name in needless} & modules == set()
 
 
+@pytest.mark.parametrize("verb", ["cluster show", "run"])
+def test_a_recipe_is_judged_without_its_schema(verb, tmp_path):
+    recipe = tmp_path / "recipe.yaml"
+    recipe.write_text("groups: [{name: n, count: 4, cores: 4}]\n")
+    more = ["first-steps", "-o", str(tmp_path / "run")] if verb == "run" else []
+    arguments = [*verb.split(), str(recipe), *more]
+    modules = imported_by(f"from simsched.cli import main\nassert main({arguments!r}) == 0")
+    assert "jsonschema" not in modules
+
+
 @pytest.mark.parametrize(("given", "expected"), [(None, "1"), ("3", "3")])
 def test_a_verb_starts_no_threads_of_linear_algebra_unless_the_user_wants_some(given, expected):
     name = "OPENBLAS_NUM_THREADS"

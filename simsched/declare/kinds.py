@@ -6,6 +6,7 @@ one that ``Annotated[type, kind]`` names.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -90,7 +91,7 @@ def number(
 ) -> ValueKind:
     """Return the kind of numbers from `least` up to and including `most`; `what` is their name."""
     name = what or ("a whole number" if whole else "a number")
-    span = f"from {least:,} to {most:,}" if most < MOST else f"of {least:,} or more" if least > -inf else ""
+    span = f"from {least:,} to {most:,}" if most != MOST else f"of {least:,} or more" if least > -inf else ""
 
     def read(value: Any, where: str) -> Any:
         known = isinstance(value, Integral if whole else Real) and not isinstance(value, bool)
@@ -102,7 +103,9 @@ def number(
 
     bounds = {"minimum": least, "maximum": most}
     schema = {"type": "integer" if whole else "number"}
-    return ValueKind(read, schema | {key: bound for key, bound in bounds.items() if abs(bound) < MOST})
+    return ValueKind(
+        read, schema | {key: bound for key, bound in bounds.items() if abs(bound) not in (MOST, inf)}
+    )
 
 
 def whole(least: int = 0, most: int = MOST, what: str = "", expected: str | None = None) -> ValueKind:
@@ -143,6 +146,28 @@ def text(what: str = "a name", expected: str = "a text", *, empty: bool = False)
     return ValueKind(read, {"type": "string"} if empty else {"type": "string", "minLength": 1})
 
 
+def words(what: str) -> ValueKind:
+    """Return the kind of texts that are not blank."""
+
+    def read(value: Any, where: str) -> str:
+        if not isinstance(value, str) or not value.strip():
+            raise ConfigError(f"{quoted(value)} is not {what}", where=where, expected=what)
+        return value
+
+    return ValueKind(read, {"type": "string", "pattern": "\\S", "description": what})
+
+
+def scalar(what: str) -> ValueKind:
+    """Return the kind of texts and numbers."""
+
+    def read(value: Any, where: str) -> str | float:
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            raise ConfigError(f"{quoted(value)} is not {what}", where=where, expected="a text or a number")
+        return value
+
+    return ValueKind(read, {"type": ["string", "number"]})
+
+
 def names(
     what: str = "a name", expected: str = "a text, or a list of texts", *, empty: bool = False
 ) -> ValueKind:
@@ -178,19 +203,48 @@ def listed(
     return ValueKind(read, {"type": "array", "items": item.schema}, write)
 
 
+_ODD = re.compile(r'[.\[\]"]')
+
+
+def _step(name: str) -> str:
+    return f'["{name}"]' if _ODD.search(name) else f".{name}"
+
+
 def by_name(item: ValueKind, expected: str = "a table of names") -> ValueKind:
     """Return the kind of a table from names to values of one kind."""
 
     def read(value: Any, where: str) -> dict[str, Any]:
         if not isinstance(value, Mapping):
             raise ConfigError(f"{quoted(value)} is not a table", where=where, expected=expected)
-        each = [partial(item.read, one, f"{where}.{name}") for name, one in value.items()]
+        each = [partial(item.read, one, f"{where}{_step(str(name))}") for name, one in value.items()]
         return dict(zip(map(str, value), in_turn(each), strict=True))
 
     def write(values: Mapping[str, Any]) -> dict[str, Any]:
         return {name: item.write(one) for name, one in values.items()}
 
     return ValueKind(read, {"type": "object", "additionalProperties": item.schema}, write)
+
+
+def sized(kind: ValueKind, least: int = 1, most: int = MOST, *, different: bool = False) -> ValueKind:
+    """Return the kind of the lists or tables of a kind that have `least` to `most` items.
+
+    different : whether no item may occur twice.
+    """
+    noun, word = ("Properties", "key") if kind.schema["type"] == "object" else ("Items", "item")
+
+    def read(value: Any, where: str) -> Any:
+        found = kind.read(value, where)
+        if not least <= len(found) <= most:
+            bound = f"at least {least:,}" if len(found) < least else f"at most {most:,}"
+            text = f"the number of {word}s is {len(found):,}"
+            raise ConfigError(text, where=where, expected=f"{bound} {word}{'s' * (bound[-2:] != ' 1')}")
+        if different and len(set(found)) < len(found):
+            raise ConfigError("an item of the list occurs twice", where=where, expected="each item once")
+        return found
+
+    rules = {f"min{noun}": least, f"max{noun}": most, "uniqueItems": different}
+    bounds = {key: bound for key, bound in rules.items() if 0 < bound < MOST}
+    return replace(kind, read=read, schema={**kind.schema, **bounds})
 
 
 def or_null(kind: ValueKind) -> ValueKind:
@@ -203,7 +257,7 @@ def or_null(kind: ValueKind) -> ValueKind:
     )
 
 
-_PLAIN = {bool: SWITCH, int: whole(), float: number(), str: text()}
+_PLAIN = {bool: SWITCH, int: whole(), float: number(), str: text(), Any: ANYTHING}
 
 
 def kind_of(hint: Any) -> ValueKind:
@@ -214,7 +268,10 @@ def kind_of(hint: Any) -> ValueKind:
     """
     origin, inside = get_origin(hint), get_args(hint)
     if origin is Annotated:
-        return next((kind for kind in inside[1:] if isinstance(kind, ValueKind)), None) or kind_of(inside[0])
+        kind = next((kind for kind in inside[1:] if isinstance(kind, ValueKind)), None)
+        if kind is not None and (kind.schema or not kind.flag):
+            return kind
+        return replace(kind_of(inside[0]), flag=kind.flag if kind else {})
     if origin is Literal:
         return choice(*inside)
     if origin in (Union, UnionType):

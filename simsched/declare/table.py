@@ -79,7 +79,7 @@ class Declared(msgspec.Struct, frozen=True, rename="kebab"):
         found = read_keys(value, where, {key: one.kind for key, one in known.items()}, cls.join)
         for key, one in known.items():
             if one.required and key not in found and base is None:
-                raise ConfigError(f"the key {key!r} is missing", where=where, expected=one.text or key)
+                raise ConfigError(f"the key {key!r} is missing", where=where, expected=one.text or None)
         given = {known[key].name: item for key, item in found.items()}
         if "where" in cls.__struct_fields__:
             given["where"] = where
@@ -117,10 +117,7 @@ class Declared(msgspec.Struct, frozen=True, rename="kebab"):
     def schema(cls) -> dict[str, Any]:
         """Return the JSON Schema of the table."""
         required = [key for key, one in fields_of(cls).items() if one.required]
-        known, types = fields_of(cls), types_of(cls)
-        plain = {key for key, one in known.items() if one.kind.flag and not one.kind.schema}
-        kinds = {key: kind_of(types[one.name]) if key in plain else one.kind for key, one in known.items()}
-        keys = {key: (kind, known[key].text) for key, kind in kinds.items()}
+        keys = {key: (one.kind, one.text) for key, one in fields_of(cls).items()}
         return schema_of(keys) | {"required": required}  # an unknown key is reported before a missing one
 
 
@@ -168,8 +165,11 @@ def read_keys(value: Any, where: str, kinds: Mapping[str, ValueKind], join: str 
     given = dict(spelt)
 
     def refuse(key: object) -> None:
-        text = f"unknown key {key!r}{did_you_mean(str(key), kinds)}"
-        raise ConfigError(text, where=where, expected=", ".join(kinds))
+        homes = [repr(name) for name, kind in kinds.items() if key in kind.schema.get("properties", {})]
+        hint = f"; it belongs under {' or '.join(homes)}" if homes else did_you_mean(str(key), kinds)
+        error = ConfigError(f"unknown key {key!r}{hint}", where=where, expected=", ".join(kinds))
+        error.key = str(key)
+        raise error
 
     def refuse_again(key: str) -> None:
         raise ConfigError(f"the key {key!r} is given twice", where=where, expected="one spelling of it")

@@ -232,7 +232,7 @@ def test_make_with_properties_of_some_hosts(capfd):
         ("cluster make --nodes 0", "--nodes: "),
         ("cluster make --nodes 3 --hosts a[0-1]", "the count is 3, but there are 2 hosts"),
         ("cluster make --nodes 4 --cores 3 --sockets 2", "3 cores do not divide over 2 sockets"),
-        ("cluster make --nodes 4 --memory lots", "found 'lots'"),
+        ("cluster make --nodes 4 --memory lots", "'lots' is not an amount"),
         ("cluster make --nodes 4 --property x=nobody", "no execution target is called 'nobody'"),
         ("cluster make x.yaml --nodes 4", "a recipe and options are both given"),
         ("cluster make nowhere.yaml", "no such file"),
@@ -305,9 +305,12 @@ def test_diff_as_json(capfd):
 @pytest.mark.parametrize(
     ("options", "fault"),
     [
-        ("--nodes 0", "--nodes: found 0 (expected at least 1)"),
+        ("--nodes 0", "--nodes: 0 is out of range (expected a whole number from 1 to"),
         ("--nodes 2 --cores -1", "--cores: "),
-        ("--nodes 2 --cores 4 --memory x", "--memory: found 'x' (expected a whole number and a unit"),
+        (
+            "--nodes 2 --cores 4 --memory x",
+            "--memory: 'x' is not an amount (expected a whole number or a whole number and a unit",
+        ),
     ],
 )
 def test_a_fault_of_an_option_is_found_at_the_option(options, fault, capfd):

@@ -12,17 +12,29 @@ from typing import Annotated, Any
 
 from msgspec import field
 
-from simsched.declare.kinds import ValueKind, by_name, choice, kind_of, listed, text, unread, whole
+from simsched.declare.kinds import (
+    ValueKind,
+    by_name,
+    choice,
+    kind_of,
+    listed,
+    number,
+    quoted,
+    sized,
+    text,
+    whole,
+)
 from simsched.declare.table import Declared
-from simsched.errors import ClusterError, FormatError, RequestError
+from simsched.errors import ClusterError, ConfigError, FormatError, RequestError
 from simsched.formats.rfc.hostlist import Hostlist
 from simsched.formats.rfc.idset import Idset
 from simsched.formats.rfc.names import check_host, check_property
 from simsched.formats.rfc.units import same_dimension, unit_of
-from simsched.formats.text.schemas import first_fault
+from simsched.formats.text.diagnostics import Fault
 
 MAX_NODES = 1_000_000
-_AMOUNT = re.compile(r"(\d+) ?([A-Za-z/]*)", re.ASCII)
+_AMOUNT = re.compile(r"([0-9]{1,15}) ?([A-Za-z/]+)")
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +45,17 @@ class Amount:
     unit: str = ""
 
 
-def _amount(value: int | str, where: str | None) -> Amount:
-    found = _AMOUNT.fullmatch(str(value))
-    assert found is not None  # the schema has checked it
-    if found[2]:
-        try:
-            unit_of(found[2])
-        except RequestError as error:
-            raise FormatError(error.message, where=where, expected=error.expected) from None
+def _amount(value: Any, where: str) -> Amount:
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        return Amount(value)
+    found = _AMOUNT.fullmatch(value) if isinstance(value, str) else None
+    if found is None:
+        expected = f"a whole number or {_UNITS['description']}"
+        raise FormatError(f"{quoted(value)} is not an amount", where=where, expected=expected)
+    try:
+        unit_of(found[2])
+    except RequestError as error:
+        raise FormatError(error.message, where=where, expected=error.expected) from None
     return Amount(int(found[1]), found[2])
 
 
@@ -48,8 +63,15 @@ def _plain_amount(amount: Amount) -> int | str:
     return f"{amount.size} {amount.unit}" if amount.unit else amount.size
 
 
-def _kind(name: str, where: str | None) -> str:
+def _word(value: Any, where: str) -> str:
+    if not isinstance(value, str) or not _WORD.fullmatch(value):
+        raise FormatError(f"{quoted(value)} is not a word", where=where, expected=_WORDS["description"])
+    return value
+
+
+def _kind(value: Any, where: str) -> str:
     """Return the type of a level or pool, which is not that of the nodes or of the whole."""
+    name = _word(value, where)
     if name in ("node", "cluster"):
         raise FormatError(
             f"a level or pool cannot have the type {name}", where=where, expected="another type"
@@ -61,25 +83,22 @@ def _hosts(hosts: Iterable[str]) -> str:
     return str(Hostlist.from_hosts(hosts))
 
 
-def _properties(value: Any, where: str) -> tuple[str, ...]:
-    for name in value:
-        check_property(name, where)
-    return tuple(value)
-
-
 def _expanded(value: Any, where: str) -> tuple[str, ...]:
+    if not isinstance(value, list | str) or value == "":
+        expected = "a hostlist, or a list of them"
+        raise FormatError(f"{quoted(value)} is not a hostlist", where=where, expected=expected)
     return tuple(Hostlist.parse(value, where=where).expand(MAX_NODES))
 
 
-def _memory(value: int | str, where: str) -> Amount:
+def _ids(value: Any, where: str) -> Idset:
+    return Idset.parse(text("an idset", _IDSET).read(value, where), where=where)
+
+
+def _memory(value: Any, where: str) -> Amount:
     amount = _amount(value, where)
     if amount.unit and not same_dimension(amount.unit, "B"):
         raise FormatError(f"{amount.unit} is not a unit of memory", where=where, expected="B, GB, GiB …")
     return amount
-
-
-def _with(kind: ValueKind, **rules: Any) -> ValueKind:
-    return replace(kind, schema={**kind.schema, **rules})
 
 
 _UNITS = {
@@ -102,17 +121,20 @@ _WORDS = {
     "type": "string",
     "pattern": "^[A-Za-z_][A-Za-z0-9_.-]*$",
 }
-_WORD = ValueKind(_kind, _WORDS)
-_IDS = ValueKind(
-    lambda value, where: Idset.parse(value, where=where),
-    {"description": "an idset, like 0-3,8-11 (default: 0 and up)", "type": "string", "minLength": 1},
-    str,
-)
-_PROPERTIES = ValueKind(
-    _properties,
-    {"type": "array", "items": {"type": "string", "minLength": 1}, "uniqueItems": True},
-    list,
-)
+_TYPE = ValueKind(_kind, _WORDS)
+_IDSET = "an idset, like 0-3,8-11 (default: 0 and up)"
+_IDS = ValueKind(_ids, {"description": _IDSET, "type": "string", "minLength": 1}, str)
+_NAMES = sized(listed(text(), "a list of names", one_alone=False), 0, different=True)
+
+
+def _properties(value: Any, where: str) -> tuple[str, ...]:
+    names: tuple[str, ...] = _NAMES.read(value, where)
+    for name in names:
+        check_property(name, where)
+    return names
+
+
+_PROPERTIES = replace(_NAMES, read=_properties)
 Count = Annotated[int, whole(1, MAX_NODES)]
 MaybeCount = Annotated[int | None, whole(1, MAX_NODES)]
 Units = Annotated[int | None, whole(0, MAX_NODES)]
@@ -127,7 +149,7 @@ class Table(Declared, frozen=True, kw_only=True, rename=None):
 class Level(Table, frozen=True, kw_only=False):
     """A level of the tree: `count` vertices of `type` in each vertex above."""
 
-    type: Annotated[str, _WORD]
+    type: Annotated[str, _TYPE]
     count: Count
 
 
@@ -138,18 +160,21 @@ class PoolSpec(Table, frozen=True, kw_only=True):
     within : node (default), or the type of a locality.
     """
 
-    type: Annotated[str, _WORD]
+    type: Annotated[str, _TYPE]
     name: str | None = None
     amount: Annotated[Amount, _AMOUNTS] = field(name="size", default=Amount(1))
     count: Count = 1
-    within: Annotated[str, unread(**_WORDS)] = field(name="in", default="node")
+    within: Annotated[str, ValueKind(_word, _WORDS)] = field(name="in", default="node")
     path: Annotated[str | None, text(empty=True)] = None
     properties: Annotated[tuple[str, ...], _PROPERTIES] = ()
 
 
-_LEVELS, _POOLS = listed(kind_of(Level)), listed(kind_of(PoolSpec))
-Levels = Annotated[tuple[Level, ...] | None, _LEVELS]
-Pools = Annotated[tuple[PoolSpec, ...], _POOLS]
+def _tables(table: type[Table]) -> ValueKind:
+    return listed(kind_of(table), expected="a list", one_alone=False)
+
+
+Levels = Annotated[tuple[Level, ...] | None, _tables(Level)]
+Pools = Annotated[tuple[PoolSpec, ...], _tables(PoolSpec)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,7 +222,7 @@ class Switch(Table, frozen=True, kw_only=True):
     """
 
     name: str
-    type: Annotated[str, _WORD] = "switch"
+    type: Annotated[str, _TYPE] = "switch"
     hosts: Annotated[tuple[str, ...], _HOSTS] = ()
     switches: Annotated[tuple[str, ...], _HOSTS] = ()
 
@@ -205,14 +230,19 @@ class Switch(Table, frozen=True, kw_only=True):
 class SwitchTree(Table, frozen=True, kw_only=True):
     """A network whose switches are listed one by one, as in Slurm's topology.conf."""
 
-    switches: Annotated[tuple[Switch, ...], _with(listed(kind_of(Switch)), minItems=1)]
+    switches: Annotated[tuple[Switch, ...], sized(_tables(Switch))]
 
 
 NETWORKS: dict[str, type[Table]] = {"fat-tree": FatTree, "dragonfly": Dragonfly, "tree": SwitchTree}
 
 
-def _network(value: Mapping[str, Any], where: str) -> Table:
-    return NETWORKS[value["type"]].read({key: one for key, one in value.items() if key != "type"}, where)
+def _network(value: Any, where: str) -> Table:
+    if not isinstance(value, Mapping):
+        raise FormatError(f"{quoted(value)} is not a table", where=where, expected=" or ".join(NETWORKS))
+    if "type" not in value:
+        raise FormatError("the key 'type' is missing", where=where, expected=" or ".join(NETWORKS))
+    table = NETWORKS[choice(*NETWORKS).read(value["type"], where)]
+    return table.read({key: one for key, one in value.items() if key != "type"}, where)
 
 
 def _plain_network(network: Table) -> dict[str, Any]:
@@ -240,9 +270,7 @@ class Power(Table, frozen=True, kw_only=True):
     """
 
     budget: Annotated[Amount | None, _AMOUNTS] = None
-    per: Annotated[Mapping[str, Amount], _with(by_name(_AMOUNTS), minProperties=1, maxProperties=1)] = field(
-        default_factory=dict
-    )
+    per: Annotated[Mapping[str, Amount], sized(by_name(_AMOUNTS), 1, 1)] = field(default_factory=dict)
     node: Annotated[Amount | None, _AMOUNTS] = None
 
 
@@ -273,6 +301,9 @@ class GroupTable(Table, frozen=True, kw_only=True):
     levels: Levels = None
 
 
+_VERSION = ValueKind(number(1, 1, "the version of recipes", "1").read, {"const": 1})
+
+
 class RecipeTable(Table, frozen=True, kw_only=True):
     """A cluster recipe: groups of like nodes, how they are arranged, network and power.
 
@@ -283,10 +314,10 @@ class RecipeTable(Table, frozen=True, kw_only=True):
 
     join = ": "
 
-    version: Annotated[int | None, unread(const=1)] = None
+    version: Annotated[int | None, _VERSION] = None
     name: str | None = None
     description: Annotated[str | None, text(empty=True)] = None
-    groups: Annotated[tuple[GroupTable, ...], _with(listed(kind_of(GroupTable)), minItems=1)]
+    groups: Annotated[tuple[GroupTable, ...], sized(_tables(GroupTable))]
     racks: MaybeCount = None
     levels: Levels = None
     pools: Pools = ()
@@ -312,17 +343,17 @@ def parse_recipe(document: Any, *, where: str | None = None) -> Recipe:
     Raises
     ------
     FormatError
-        with the path of a value that the schema does not allow, or of a property that RFC 20 forbids.
+        with the path of a key or value that is not valid, or of a property that RFC 20 forbids.
     ClusterError
         if counts contradict each other: hosts and count, cores that do not divide over sockets …
 
     >>> parse_recipe({"groups": [{"name": "n", "count": 2, "cores": 4}]}).groups[0].hosts
     ('n0', 'n1')
     """
-    fault = first_fault(RecipeTable, document, where or "")
-    if fault is not None:
-        raise fault.error()
-    table = RecipeTable.read(document, where or "")
+    try:
+        table = RecipeTable.read(document, where or "")
+    except ConfigError as error:
+        raise Fault.of(error, where or "").error() from None
     groups = tuple(_group(one, _join(where, f"groups[{at}]")) for at, one in enumerate(table.groups))
     total = sum(len(group.hosts) for group in groups)
     if total > MAX_NODES:

@@ -11,7 +11,7 @@ from bisect import bisect_right
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from simsched.errors import FormatError, LimitError, clip
+from simsched.errors import FormatError, LimitError, SimschedError, clip
 from simsched.formats.text.excerpts import Path, format_path, parse_path
 
 if TYPE_CHECKING:
@@ -188,6 +188,16 @@ class Fault:
         """File, line, column and JSON path, as far as they are known."""
         spot = f"{self.where}:{self.line}:{self.column}" if self.line else self.where
         return ": ".join(part for part in (spot, format_path(self.path)) if part)
+
+    @classmethod
+    def of(cls, error: SimschedError, where: str = "") -> Fault:
+        """Return the fault of a declared table that was read at the place `where`."""
+        rest = error.where or ""
+        if where:
+            rest = rest.removeprefix(where).removeprefix(": ")
+        steps = (error.key,) if error.key is not None else ()
+        path = (*parse_path(rest.partition(": ")[0]), *steps)
+        return cls(path, error.message, error.expected or "", at_key=bool(steps), where=where)
 
     def error(self, kind: type[FormatError] = FormatError) -> FormatError:
         """Return the fault as an error."""

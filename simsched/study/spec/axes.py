@@ -95,7 +95,8 @@ def axis_of(name: str, value: Any, base: RunTask, reader: StudyReader) -> StudyA
 def _check_name(name: str, value: Any, path: Steps, reader: StudyReader) -> None:
     place = reader.place(path, key=True)
     if name in {SEED, "seeds"}:
-        seeds = value if isinstance(value, list) and all(isinstance(item, int) for item in value) else 5
+        numbers = isinstance(value, tuple) and all(isinstance(item, int) for item in value)
+        seeds = list(value) if numbers else 5
         raise ConfigError("seeds are not an axis", where=place, expected=f"`seeds: {seeds}` beside axes")
     if not name.strip() or column(name) in {"run", "key", SEED, *(known.name for known in METRICS)}:
         raise ConfigError(f"{name!r} is reserved or empty", where=place, expected="another name for the axis")

@@ -14,13 +14,22 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, TypeVar
 import msgspec
 
 from simsched.bundled import bundled
-from simsched.declare.kinds import ValueKind, by_name, listed, text, unread
+from simsched.declare.kinds import (
+    ANYTHING,
+    ValueKind,
+    by_name,
+    listed,
+    quoted,
+    scalar,
+    sized,
+    text,
+    whole,
+    words,
+)
 from simsched.declare.table import Declared, fields_of
 from simsched.errors import ConfigError, SimschedError
 from simsched.formats.text.diagnostics import Fault, Locations
 from simsched.formats.text.documents import load_document, read_text
-from simsched.formats.text.excerpts import parse_path
-from simsched.formats.text.schemas import first_fault
 from simsched.simulation.options.run_config import from_document, make_config
 from simsched.study.spec.edits import parsed_edit
 from simsched.study.spec.run_task import KEEP, MODEL, Measure, TaskInput, canonical_json
@@ -36,6 +45,7 @@ if TYPE_CHECKING:
 
 READING = {key: one.name for key, one in fields_of(LogReading).items()}
 """Key of a workload in a study file → keyword of `load_workload`."""
+MOST_VALUES = 100_000
 MODELS = ("lublin", "mix")
 KEPT = {
     "figures": (),
@@ -47,20 +57,16 @@ KEPT = {
 _LISTS = [["jobs", "allocations"], ["jobs", "eventlog"], ["allocations", "eventlog"], list(KEEP)]
 
 
-def _of(*types: str, **rules: Any) -> ValueKind:
-    """Return the kind of values of these types of JSON, which the JSON Schema of the study checks."""
-    return unread(type=types[0] if len(types) == 1 else list(types), **rules)
-
-
 def _checked(valid: Any) -> ValueKind:
     """Return the kind of texts that a function accepts."""
 
-    def read(value: str, where: str) -> str:
+    def read(value: Any, where: str) -> str:
+        step: str = TEXT.read(value, where)
         try:
-            valid(value)
+            valid(step)
         except SimschedError as error:
             raise error.at(where) from None
-        return value
+        return step
 
     return ValueKind(read, {"type": "string"})
 
@@ -75,21 +81,28 @@ def _tried(step: str) -> None:
     apply_steps(Workload(()), [step], np.random.default_rng(0))
 
 
-def _kept(value: str | list[str], _: str) -> tuple[str, ...]:
+def _kept(value: Any, where: str) -> tuple[str, ...]:
+    if value not in (*KEPT, *_LISTS):
+        expected = f"{', '.join(KEPT)}, or a list of them"
+        raise ConfigError(f"unknown value {quoted(value)}", where=where, expected=expected)
     if isinstance(value, str):
         return KEPT[value]
     return tuple(word for word in KEEP if word == "jobs" or word in value)
 
 
-def _lublin(value: dict[str, Any], where: str) -> dict[str, Any]:
+def _lublin(value: Any, where: str) -> dict[str, Any]:
     LublinWorkload.read(value, where)
-    return value
+    return dict(value)
+
+
+def _list(item: ValueKind = ANYTHING, expected: str = "a list") -> ValueKind:
+    return listed(item, "a list", expected, one_alone=False)
 
 
 _LUBLIN = ValueKind(_lublin, LublinWorkload.schema())
+TEXT, LABEL = text(empty=True), scalar("a label")
 EDIT, STEP = _checked(parsed_edit), _checked(_tried)
-TEXT, LABEL = text(empty=True), _of("string", "number")
-_EDITS, _STEPS = (listed(one, one_alone=False) for one in (EDIT, STEP))
+_TABLE = by_name(ANYTHING, "an object")
 
 
 class _InputTable(Declared, frozen=True):
@@ -117,8 +130,8 @@ class ClusterTable(_InputTable, frozen=True, kw_only=True):
 
     label: Annotated[str | float | None, LABEL] = None
     file: Annotated[str | None, TEXT] = None
-    recipe: Annotated[dict[str, Any] | None, _of("object")] = None
-    edits: Annotated[tuple[str, ...], _EDITS] = ()
+    recipe: Annotated[dict[str, Any] | None, _TABLE] = None
+    edits: Annotated[tuple[str, ...], _list(EDIT)] = ()
 
 
 class WorkloadTable(_InputTable, LogReading, frozen=True, kw_only=True):
@@ -135,9 +148,9 @@ class WorkloadTable(_InputTable, LogReading, frozen=True, kw_only=True):
     label: Annotated[str | float | None, LABEL] = None
     file: Annotated[str | None, TEXT] = None
     lublin: Annotated[dict[str, Any] | None, _LUBLIN] = None
-    mix: Annotated[dict[str, Any] | None, _of("object")] = None
-    jobs: Annotated[list[Any] | None, _of("array")] = None
-    transforms: Annotated[tuple[str, ...], _STEPS] = ()
+    mix: Annotated[dict[str, Any] | None, _TABLE] = None
+    jobs: Annotated[list[Any] | None, _list()] = None
+    transforms: Annotated[tuple[str, ...], _list(STEP)] = ()
 
 
 class AxisTemplate(Declared, frozen=True, kw_only=True):
@@ -151,28 +164,33 @@ class AxisTemplate(Declared, frozen=True, kw_only=True):
 
     edit: Annotated[str | None, TEXT] = None
     transform: Annotated[str | None, TEXT] = None
-    values: Annotated[list[Any], _of("array", minItems=1, maxItems=100_000)]
+    values: Annotated[list[Any], sized(_list(), 1, MOST_VALUES)]
 
 
+_SETTINGS = sized(_list(expected="a list or an object"), 1, MOST_VALUES)
 _AXIS = ValueKind(
-    lambda value, where: AxisTemplate.read(value, where) if isinstance(value, dict) else value,
-    {**AxisTemplate.schema(), "type": ["array", "object"], "minItems": 1, "maxItems": 100_000},
+    lambda value, where: (AxisTemplate if isinstance(value, dict) else _SETTINGS).read(value, where),
+    {**AxisTemplate.schema(), **_SETTINGS.schema, "type": ["array", "object"]},
 )
-_ROWS = _of("array", items={"type": "object", "minProperties": 1})
-_GROUPS = _of(
-    "array", items={"type": "array", "minItems": 2, "items": {"type": "string"}, "uniqueItems": True}
-)
-_SEEDS = ValueKind(
-    lambda value, _: tuple(range(value) if isinstance(value, int) else value),
-    {
-        "type": ["integer", "array"],
-        "minimum": 1,
-        "maximum": 100_000,
-        "minItems": 1,
-        "uniqueItems": True,
-        "items": {"type": "integer", "minimum": 0, "maximum": 2**63 - 1},
-    },
-)
+_GROUP = sized(_list(TEXT), 2, different=True)
+_SEED = sized(_list(whole(0, 2**63 - 1)), different=True)
+_SEEDS = whole(1, MOST_VALUES)
+
+
+def _seeds(value: Any, where: str) -> tuple[int, ...]:
+    seeds: tuple[int, ...] = (_SEED if isinstance(value, list) else _SEEDS).read(value, where)
+    return seeds if isinstance(value, list) else tuple(range(value))
+
+
+def _config(value: Any, where: str) -> Any:
+    if isinstance(value, str | dict):
+        return value
+    raise ConfigError(
+        f"{quoted(value)} is not a configuration", where=where, expected="a string or an object"
+    )
+
+
+_CONFIG = ValueKind(_config, {"type": ["string", "object"]})
 
 
 class StudyTable(Declared, frozen=True, kw_only=True):
@@ -194,21 +212,29 @@ class StudyTable(Declared, frozen=True, kw_only=True):
 
     nullable: ClassVar[bool] = False
 
-    name: Annotated[str | None, _of("string", pattern="\\S")] = None
+    name: Annotated[str | None, words("a name that is not blank")] = None
     description: Annotated[str, TEXT] = ""
     cluster: ClusterTable | None = None
     site: str | None = None
     workload: WorkloadTable
-    config: Annotated[Any, _of("string", "object")] = msgspec.field(default_factory=dict)
+    config: Annotated[Any, _CONFIG] = msgspec.field(default_factory=dict)
     axes: Annotated[Mapping[str, Any], by_name(_AXIS)] = msgspec.field(default_factory=dict)
-    zip: Annotated[list[list[str]], _GROUPS] = msgspec.field(default_factory=list)
-    include: Annotated[list[dict[str, Any]], _ROWS] = msgspec.field(default_factory=list)
-    exclude: Annotated[list[dict[str, Any]], _ROWS] = msgspec.field(default_factory=list)
-    seeds: Annotated[tuple[int, ...], _SEEDS] = (0,)
+    zip: Annotated[list[list[str]], _list(_GROUP)] = msgspec.field(default_factory=list)
+    include: Annotated[list[dict[str, Any]], _list(sized(_TABLE))] = msgspec.field(default_factory=list)
+    exclude: Annotated[list[dict[str, Any]], _list(sized(_TABLE))] = msgspec.field(default_factory=list)
+    seeds: Annotated[
+        tuple[int, ...], ValueKind(_seeds, {**_SEED.schema, **_SEEDS.schema, "type": ["integer", "array"]})
+    ] = (0,)
     keep: Annotated[
         tuple[str, ...], ValueKind(_kept, {"type": ["string", "array"], "enum": [*KEPT, *_LISTS]})
     ] = ("jobs",)
     measure: Measure = Measure()
+
+    def checked(self, where: str) -> Self:
+        """Return the study; ConfigError for one without a cluster and a site."""
+        if self.cluster is None and self.site is None:
+            raise ConfigError("the key 'cluster' is missing", where=where)
+        return self
 
     @classmethod
     def schema(cls) -> dict[str, Any]:
@@ -252,15 +278,12 @@ class StudyReader:
         ConfigError
             with line, column and path of the first fault.
         """
-        fault = None if isinstance(kind, ValueKind) else first_fault(kind, value)
-        if fault is not None:
-            place = self.place((*path, *fault.path), key=fault.at_key)
-            raise ConfigError(fault.message, where=place, expected=fault.expected or None)
         try:
             return kind.read(value, "")
         except SimschedError as error:
-            spot, _, inside = (error.where or "").partition(": ")
-            place = ": ".join(filter(None, (self.place((*path, *parse_path(spot))), inside)))
+            fault, inside = Fault.of(error), (error.where or "").partition(": ")[2]
+            place = self.place((*path, *fault.path), key=fault.at_key)
+            place = ": ".join(filter(None, (place, inside)))
             raise ConfigError(error.message, where=place, expected=error.expected) from None
 
     def find(self, name: str) -> Path:

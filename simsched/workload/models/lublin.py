@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, TypeVar
 
 from simsched.arguments import check_real, check_whole
 from simsched.declare.flags import Flags, field, flag
-from simsched.declare.kinds import ValueKind
+from simsched.declare.kinds import ValueKind, whole
 from simsched.errors import ConfigError
 from simsched.formats.rfc.duration import parse_duration
 from simsched.workload.job import MAX_JOBS, Job, Skips, Workload, assemble
@@ -321,8 +321,7 @@ def _longest(value: Any, where: str) -> int:
 
 
 def _count(metavar: str, least: int, most: int) -> ValueKind:
-    schema = {"type": "integer", "minimum": least, "maximum": most}
-    return replace(flag(metavar, type=int), schema=schema)
+    return replace(whole(least, most), flag={"metavar": metavar, "type": int})
 
 
 _TIME = {"type": ["string", "number"]}
@@ -355,7 +354,7 @@ class LublinWorkload(Flags, frozen=True, kw_only=True):
     load: float | None = None
     capacity: Annotated[int | None, _count("P", 1, MAX_PROCESSORS)] = None
     model: Annotated[str, flag("T")] = field(name="type", default="typeless")
-    run_time_factor: Annotated[float, replace(flag("F"), schema={"type": "number"})] = 1.0
+    run_time_factor: Annotated[float, flag("F")] = 1.0
     max_estimate: Annotated[int | None, ValueKind(_longest, _TIME, flag={"metavar": "D"})] = field(
         name="estimates", default=None
     )

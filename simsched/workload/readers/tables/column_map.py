@@ -16,12 +16,11 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
-from simsched.declare.kinds import ValueKind, by_name, choice, listed, quoted, text
+from simsched.declare.kinds import ValueKind, by_name, choice, listed, quoted, scalar, sized, text, words
 from simsched.declare.table import Declared, read_keys, table_of
-from simsched.errors import ConfigError, did_you_mean, first_line
-from simsched.formats.text.diagnostics import located
+from simsched.errors import ConfigError, SimschedError, did_you_mean, first_line
+from simsched.formats.text.diagnostics import Fault, located
 from simsched.formats.text.documents import load_document, name_of, read_text
-from simsched.formats.text.schemas import first_fault
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -191,12 +190,6 @@ def _format(value: Any, where: str) -> str:
     return value
 
 
-def _cell(value: Any, where: str) -> str | float:
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise ConfigError(f"{quoted(value)} is not a text or a number", where=where)
-    return value
-
-
 @dataclass(frozen=True, slots=True)
 class MappedColumn:
     """The source of one value of a job: a column or an expression in SQL, and how it is read.
@@ -220,14 +213,9 @@ class MappedColumn:
         return self.column or self.expression
 
 
-def _words(what: str) -> ValueKind:
-    """Return the kind of texts that are not blank."""
-    return ValueKind(text(what).read, {"type": "string", "pattern": "\\S", "description": what})
-
-
-_COLUMN, _SQL = _words("the name of a column"), _words("an expression in SQL")
-_ZONE = _words("a time zone, such as Europe/Rome")
-_CELLS = listed(ValueKind(_cell, {"type": ["string", "number"]}), "a list", one_alone=False)
+_COLUMN, _SQL = words("the name of a column"), words("an expression in SQL")
+_ZONE = words("a time zone, such as Europe/Rome")
+_CELLS = listed(scalar("a text or a number"), "a list", one_alone=False)
 _OWN: dict[str, dict[str, ValueKind]] = {
     "id": {},
     **{name: {"format": ValueKind(_format, _TIME_FORMATS), "zone": _ZONE} for name in TIMES},
@@ -248,7 +236,12 @@ def _entry(own: Mapping[str, ValueKind]) -> ValueKind:
     keys = {"column": _COLUMN, "expression": _SQL, "missing": _CELLS, **own}
 
     def read(value: Any, where: str) -> MappedColumn:
-        given = read_keys({"column": value} if isinstance(value, str) else value, where, keys)
+        if isinstance(value, str):
+            return MappedColumn(column=_COLUMN.read(value, where))
+        if not isinstance(value, Mapping):
+            expected = "the name of a column, or a table"
+            raise ConfigError(f"{quoted(value)} is not a column", where=where, expected=expected)
+        given = read_keys(value, where, keys)
         if ("column" in given) == ("expression" in given):
             expected = "column or expression"
             raise ConfigError("the source of the value is not clear", where=where, expected=expected)
@@ -259,8 +252,6 @@ def _entry(own: Mapping[str, ValueKind]) -> ValueKind:
     return ValueKind(read, {"oneOf": [_COLUMN.schema, table_of(keys).schema]})
 
 
-_NAMES = listed(_COLUMN)
-_HEADER = {"type": "array", "minItems": 1, "items": _COLUMN.schema, "uniqueItems": True}
 _TABLE = table_of({name: _entry(own) for name, own in _OWN.items()})
 
 
@@ -295,19 +286,19 @@ class ColumnMap(Declared, frozen=True, kw_only=True, rename=None):
     columns: Annotated[
         Mapping[str, MappedColumn], ValueKind(_in_order, {**_TABLE.schema, "required": ["submit"]})
     ]
-    name: Annotated[str, _words("a name that is not blank")] = ""
+    name: Annotated[str, words("a name that is not blank")] = ""
     dataset: Annotated[str, text(empty=True)] = ""
     doi: Annotated[str, text(empty=True)] = ""
     cite: Annotated[str, text(empty=True)] = ""
     url: Annotated[str, text(empty=True)] = ""
-    notes: Annotated[tuple[str, ...], listed(text(empty=True))] = ()
+    notes: Annotated[tuple[str, ...], listed(text(empty=True), "a list", one_alone=False)] = ()
     format: Annotated[str, choice("csv", "json", "parquet", "swf")] = ""
-    header: Annotated[tuple[str, ...], ValueKind(_NAMES.read, _HEADER)] = ()
+    header: Annotated[tuple[str, ...], sized(listed(_COLUMN, "a list", one_alone=False), different=True)] = ()
     delimiter: str = ""
-    filter: Annotated[str, _words("a condition in SQL")] = ""
+    filter: Annotated[str, words("a condition in SQL")] = ""
     zone: Annotated[str, _ZONE] = ""
-    row: Annotated[str, _words("cores, nodes, gpus or a template of a shape")] = ""
-    rows: Annotated[str, _words("the key of a JSON document with the rows")] = ""
+    row: Annotated[str, words("cores, nodes, gpus or a template of a shape")] = ""
+    rows: Annotated[str, words("the key of a JSON document with the rows")] = ""
     where: str = "column map"
 
     def checked(self, where: str) -> Self:
@@ -319,9 +310,6 @@ class ColumnMap(Declared, frozen=True, kw_only=True, rename=None):
             raise ConfigError("no run time", where=place, expected="runtime, or start and end")
         if self.columns.keys().isdisjoint(sizes):
             raise ConfigError("no size", where=place, expected=", ".join(sizes))
-        if len(set(self.header)) < len(self.header):
-            expected = "each name once"
-            raise ConfigError("a name occurs twice", where=f"{where}: header", expected=expected)
         if self.filter:
             columns_in(self.filter, f"{where}: filter")
         return self
@@ -432,8 +420,9 @@ def given_map(value: object) -> ColumnMap | None:
 
 
 def _read(document: Any, where: str, content: str = "") -> ColumnMap:
-    """Read a document; a fault that its schema finds has the line and column in the text."""
-    fault = first_fault(ColumnMap, document, where)
-    if fault is not None:
-        raise (located([fault], content, where)[0] if content else fault).error()
-    return ColumnMap.read(document, where)
+    """Read a document; a fault has its line and column in the text."""
+    try:
+        return ColumnMap.read(document, where)
+    except SimschedError as error:
+        fault = Fault.of(error, where)
+        raise (located([fault], content, where)[0] if content else fault).error() from None

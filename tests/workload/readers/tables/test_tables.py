@@ -315,8 +315,14 @@ def test_many_bad_rows_are_listed_in_part_and_counted_in_full(tmp_path):
         ({"id": "id", "submit": "at", "cores": "n"}, r"no run time \(expected runtime, or start and end\)"),
         ({"submit": "at", "runtime": "run"}, r"no size"),
         ({**BASE, "submit": {"column": "at", "zone": "Europe/Rom"}}, r"time zone 'Europe/Rom'; did you mean"),
-        ({**BASE, "submit": {"column": "at", "format": "epoc"}}, r"found 'epoc' \(expected iso, epoch"),
-        ({**BASE, "runtime": {"column": "run", "unit": "week"}}, r"found 'week' \(expected ns, us, ms, s"),
+        (
+            {**BASE, "submit": {"column": "at", "format": "epoc"}},
+            r"'epoc' is not a format of times \(expected iso, epoch",
+        ),
+        (
+            {**BASE, "runtime": {"column": "run", "unit": "week"}},
+            r"unknown value 'week' \(expected ns, us, ms, s",
+        ),
         ({**BASE, "submit": "word"}, r"no value of the column 'word' is a time, such as 'soon'"),
     ],
 )
