@@ -13,8 +13,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from simsched.api import Run as Run
-    from simsched.api import load_run as load_run
     from simsched.api import simulate as simulate
     from simsched.errors import ClusterError as ClusterError
     from simsched.errors import ConfigError as ConfigError
@@ -47,6 +45,8 @@ if TYPE_CHECKING:
     from simsched.match.policies.policy import MatchPolicy as MatchPolicy
     from simsched.report.metrics.metric_plugins import Metric as Metric
     from simsched.report.metrics.metric_plugins import MetricFunction as MetricFunction
+    from simsched.report.run_views import Run as Run
+    from simsched.report.run_views import load_run as load_run
     from simsched.report.section_plugins import ReportSection as ReportSection
     from simsched.schedule.orders.priority_rules import PriorityFactor as PriorityFactor
     from simsched.schedule.orders.ranking import JobOrder as JobOrder
@@ -77,10 +77,10 @@ if TYPE_CHECKING:
 
 #: Public name → the module that defines it.
 _HOME = {
-    "Run": "simsched.api",
+    "Run": "simsched.report.run_views",
     "Simulation": "simsched.live.live_simulation",
     "LiveJob": "simsched.simulation.live.live_job",
-    "load_run": "simsched.api",
+    "load_run": "simsched.report.run_views",
     "simulate": "simsched.api",
     "ClusterError": "simsched.errors",
     "ConfigError": "simsched.errors",

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from simsched.arguments import check, check_callable, check_path, options_of, wrong
 from simsched.errors import InputWarning
 from simsched.report.run_views import Run, load_run
+from simsched.simulation.options.run_config import RunConfig
 from simsched.simulation.options.run_rules import RunRules
 from simsched.simulation.record.run_directory import finite
 
@@ -128,7 +129,7 @@ class SimulatedRun(Run):
         return self.path
 
 
-@options_of(RunRules)
+@options_of(RunRules, declared=RunConfig)
 def simulate(
     cluster: ClusterLike,
     workload: WorkloadLike,

@@ -102,11 +102,12 @@ def texts(name: str, value: Any) -> tuple[str, ...]:
     return found
 
 
-def options_of(*groups: type) -> Callable[[Callable[P, T]], Callable[P, T]]:
+def options_of(*groups: type, declared: type | None = None) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """Let a function name its options: a wrong one is a ConfigError with the name that was meant.
 
     `groups` are the declared structs and the typed dictionaries of its ``**options``.  Their keys are in the
     signature, for completion, and their texts take the place of the line ``options : …`` of the docstring.
+    `declared` is the struct that has the texts of the typed dictionaries.
     """
 
     def named(function: Callable[P, T]) -> Callable[P, T]:
@@ -115,8 +116,8 @@ def options_of(*groups: type) -> Callable[[Callable[P, T]], Callable[P, T]]:
         known = {one.name: one for one in fixed}
         told = ""
         for group in groups:
-            keys, texts = _group(group, known)
-            told += texts
+            keys, entries = _group(group, declared, known)
+            told += entries
             for key, kind in keys.items():
                 text = getattr(kind, "__forward_arg__", kind)
                 default = None if str(text).endswith("None") else ...  # its value is in the text of the key
@@ -141,11 +142,13 @@ def options_of(*groups: type) -> Callable[[Callable[P, T]], Callable[P, T]]:
     return named
 
 
-def _group(group: Any, known: Container[str]) -> tuple[Mapping[str, Any], str]:
-    """Return name → type of a group's options, and the entries of its docstring but for known names."""
-    if is_typeddict(group):
+def _group(group: Any, declared: Any, known: Container[str]) -> tuple[Mapping[str, Any], str]:
+    """Return name → type of a group's options, and their entries in a docstring but for known names."""
+    if is_typeddict(group) and declared is None:
         return group.__annotations__, f"{re.split('-{4,}', inspect.getdoc(group) or '')[-1].strip()}\n"
-    fields: Mapping[str, tuple[Any, str]] = group.entries()
+    fields: Mapping[str, tuple[Any, str]] = (declared if is_typeddict(group) else group).entries()
+    if is_typeddict(group):
+        fields = {name: (kind, fields[name][1]) for name, kind in group.__annotations__.items()}
     texts = [f"{name} : {text}." for name, (_, text) in fields.items() if name not in known]
     lines = (fill(text, 106, subsequent_indent="    ") for text in texts)
     return {name: kind for name, (kind, _) in fields.items()}, "".join(f"{line}\n" for line in lines)

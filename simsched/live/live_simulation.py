@@ -9,6 +9,7 @@ from simsched.arguments import check, options_of, wrong
 from simsched.graph.cluster import as_cluster
 from simsched.plugins.plugin_errors import name_of
 from simsched.simulation.live.open_simulation import OpenSimulation
+from simsched.simulation.options.run_config import RunConfig
 from simsched.simulation.options.run_rules import RunRules
 from simsched.site.site_folder import rules_on, site_given
 from simsched.text_table import html_table
@@ -60,7 +61,7 @@ class Simulation(OpenSimulation):
     (0, 3600, 'COMPLETED')
     """
 
-    @options_of(RunRules)
+    @options_of(RunRules, declared=RunConfig)
     def __init__(
         self,
         cluster: ClusterLike,

@@ -16,6 +16,7 @@ from simsched.live.live_simulation import Simulation
 from simsched.rl.chosen_jobs import KINDS, WITH_WAITING, ChosenJobs
 from simsched.rl.observation import Observer, shapes
 from simsched.rl.rewards import StartedJob, reward_of, rewarded
+from simsched.simulation.options.run_config import RunConfig, make_config
 from simsched.simulation.options.run_rules import RunRules
 from simsched.site.site import Site
 from simsched.site.site_folder import load_site, rules_on, site_given
@@ -45,19 +46,6 @@ SHOWN = 10
 """Allowed actions that an error names."""
 
 
-class AgentRules(RunRules, total=False):
-    """The rules of a run beside those that the agent replaces.
-
-    Parameters
-    ----------
-    match_policy : the match policy, by name or as an object; ``first``.
-    absent : ranks of execution targets that the cluster does not have.
-    """
-
-    match_policy: str | MatchPolicy | CandidateOrder | None
-    absent: int | str | Iterable[int] | None
-
-
 class BackfillEnv(gymnasium.Env[Any, Any]):
     """An agent chooses which waiting job starts, or is the next to start, on a simulated cluster.
 
@@ -76,6 +64,8 @@ class BackfillEnv(gymnasium.Env[Any, Any]):
     masked : ``first``: the first allowed action takes the place of a masked one, and
         ``info["replaced"]`` is true; ``error``: it is an error.
     records : whether `simulation` records allocations, for `Simulation.result` and `audit`.
+    match_policy : the match policy, by name or as an object; ``first``.
+    absent : ranks of execution targets that the cluster does not have.
     queue_policy, seed : none; the agent takes the place of the policy, and `reset` takes the seed.
     options : further rules, as for `simulate`.
 
@@ -92,7 +82,7 @@ class BackfillEnv(gymnasium.Env[Any, Any]):
 
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012 (as declared by Gymnasium)
 
-    @options_of(AgentRules, RunRules)
+    @options_of(RunRules, declared=RunConfig)
     def __init__(
         self,
         cluster: ClusterLike | None = None,
@@ -105,9 +95,11 @@ class BackfillEnv(gymnasium.Env[Any, Any]):
         reward: str | Reward = "bounded-slowdown",
         masked: str = REPLACE,
         records: bool = False,
+        match_policy: str | MatchPolicy | CandidateOrder | None = None,
+        absent: int | str | Iterable[int] | None = None,
         queue_policy: None = None,
         seed: None = None,
-        **options: Unpack[AgentRules],
+        **options: Unpack[RunRules],
     ) -> None:
         check_whole("jobs", jobs, 1)
         check_whole("visible", visible, 1, MOST_VISIBLE)
@@ -117,7 +109,8 @@ class BackfillEnv(gymnasium.Env[Any, Any]):
             raise ConfigError("neither a cluster nor a site" if site is None else "a cluster and a site",
                               expected="one of the two")  # fmt: skip
         found = site_given(cluster) if site is None else site if isinstance(site, Site) else load_site(site)
-        self._options = _rules(found, {**options, "queue_policy": queue_policy, "seed": seed})
+        own = {"match_policy": match_policy, "absent": absent, "queue_policy": queue_policy, "seed": seed}
+        self._options = _rules(found, {**own, **options})
         self._cluster = as_cluster(cluster if found is None else found)  # type: ignore[arg-type]
         if workload is None:
             raise ConfigError("there is no workload", expected="a workload, a file or a bundled name")
@@ -341,8 +334,6 @@ def _among(name: str, value: object, known: Iterable[str]) -> None:
 
 def _rules(site: Site | None, options: dict[str, Any]) -> dict[str, Any]:
     """Return the run options, those of a site included, without a queue policy: the agent takes its place."""
-    from simsched.simulation.options.run_config import make_config
-
     for name in ("queue_policy", "queue_options"):
         if options.get(name) is not None:
             raise ConfigError(f"the option {name} is given", expected="none: the agent takes its place")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import inspect
+import typing
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import simsched as ss
+from simsched.declare.table import fields_of
 from simsched.rl.backfill_env import BackfillEnv
 from simsched.simulation.options.run_config import RunConfig
 
@@ -231,6 +233,16 @@ def test_the_fields_of_a_configuration_are_all_there(function):
     assert names <= set(inspect.signature(function).parameters)
     if inspect.isfunction(function):
         assert all(f"{name} :" in function.__doc__ or f"{name}," in function.__doc__ for name in names)
+
+
+def test_types_of_keywords_have_the_words_of_the_configuration():
+    """A type checker reads them from a second list, `RunRules`."""
+    words = {key: one.kind.choices for key, one in fields_of(RunConfig).items() if one.kind.choices}
+    parameters = inspect.signature(ss.simulate).parameters
+    for key, known in words.items():
+        annotation = parameters[key.replace("-", "_")].annotation
+        assert set(typing.get_args(typing.get_args(eval(annotation, vars(typing)))[0])) == set(known)
+    assert len(words) > 4
 
 
 @pytest.mark.parametrize("made", [list, tuple, iter])

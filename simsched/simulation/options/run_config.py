@@ -98,7 +98,8 @@ class RunConfig(PlainOptions, frozen=True, kw_only=True):
 
     Attributes
     ----------
-    queue_options : options of the queue policy, and a table for each other policy that has its own.
+    queue_options : options of the queue policy, and a table for each other policy that has its own; those of
+        a site belong to the queue policy of the site.
     queues : named queues with their limits and constraints (RFC 33); None: one queue for all.
     outages : times at which targets fail, are drained or are kept free for maintenance.
     limits : limits of users, accounts, queues, QoS and all jobs.

@@ -1,7 +1,7 @@
-"""`RunRules`: the rules of a run as keyword arguments of the Python interface; names, types and texts.
+"""`RunRules`: the rules of a run as keyword arguments of the Python interface, with the types that they take.
 
-`simulate`, `Simulation`, `BackfillEnv` and the searches take them (PEP 692): type checkers and editors read
-the class, and `options_named` puts the names into signatures and the texts into docstrings.
+`RunConfig` declares the options with their texts.  Type checkers cannot read names and types from it, so that
+both are here again (PEP 692), where a value may also be an object or plain data; a test compares the two.
 """
 
 from __future__ import annotations
@@ -27,35 +27,7 @@ if TYPE_CHECKING:
 
 
 class RunRules(TypedDict, total=False):
-    """The rules of a run beside the queue policy, the match policy and the seed.
-
-    Parameters
-    ----------
-    order : the job order, by name or as an object; ``fifo``, or ``multifactor`` with a `priority`.
-    queue_options : options of the queue policy; those of a site belong to the queue policy of the site.
-    predictor : the run times by which plans are made, by name or as an object; ``limit``, those requested.
-    priority : the factors of the order ``multifactor``.
-    queues : named queues with their limits and constraints (RFC 33); one queue for all.
-    limits : limits of users, accounts, queues, QoS and all jobs; none.
-    preemption : which jobs preempt others, and what becomes of the victims; none but ``preemptible-after``.
-    reservations : nodes that are kept at a time for the jobs that name them; none.
-    licenses : counted resources that are not on nodes; none.
-    outages : times at which targets fail, are drained or are kept free for maintenance; none.
-    failures : how targets fail by chance, such as ``mtbf=30d,mttr=4h``; not at all.
-    on_failure : whether a job on a target that fails is queued again (``requeue``) or ends there (``fail``).
-    job_checkpoints : the checkpoints from which jobs go on that were preempted or whose nodes failed; none.
-    overrun : ``timeout`` ends a job at its requested duration, ``allow`` lets it run on; ``timeout``, and
-        ``allow`` under the queue policy ``recorded``.
-    kill_grace : time for which a job may run on before ``timeout`` ends it; 0.
-    epilog : time that a target needs to clean up after a job, or the least and the most; 0.
-    no_limit : whether a job without a duration gets the limit of its ``queue``, or a ``reject``; ``queue``.
-    think_times : ``honour`` lets a job become eligible its think time after the job that precedes it ends
-        (SWF columns 17 and 18); ``ignore``.
-    passes : one scheduling pass after all events of an ``instant``, or after each ``event``; ``instant``, and
-        ``event`` if candidates are judged by their actual durations.
-    candidates : whether backfill candidates are judged by the ``requested`` durations or by the ``actual``
-        ones, which no scheduler can know; ``requested``.
-    """
+    """The rules of a run beside the queue policy, the match policy and the seed."""
 
     order: str | JobOrder | None
     queue_options: Mapping[str, Any] | None
@@ -80,13 +52,7 @@ class RunRules(TypedDict, total=False):
 
 
 class PolicyRules(RunRules, total=False):
-    """All rules of a run but the seed.
-
-    Parameters
-    ----------
-    queue_policy, match_policy : names, which ``simsched run --help`` lists, or policies as objects; ``easy``
-        and ``first``.
-    """
+    """All rules of a run but the seed."""
 
     queue_policy: str | QueuePolicy | None
     match_policy: str | MatchPolicy | CandidateOrder | None

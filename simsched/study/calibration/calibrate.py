@@ -20,8 +20,8 @@ import numpy as np
 from simsched.arguments import options_of, texts
 from simsched.errors import ConfigError
 from simsched.files import scratch_folder
-from simsched.simulation.options.run_config import in_use
-from simsched.simulation.options.run_rules import PolicyRules, RunRules
+from simsched.simulation.options.run_config import RunConfig, in_use
+from simsched.simulation.options.run_rules import PolicyRules
 from simsched.site.site_folder import site_given
 from simsched.study.calibration.calibration import LEAST_GAIN, PARTS, Calibration, Effect, Errors
 from simsched.study.calibration.knobs import KNOBS, LEFT_OUT, knobs_named
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 LARGE_GAIN = 0.05
 
 
-@options_of(CalibrationRequest, PolicyRules, RunRules)
+@options_of(CalibrationRequest, PolicyRules, declared=RunConfig)
 def calibrate(cluster: ClusterLike, workload: WorkloadLike, **options: Any) -> Calibration:
     """Search for the settings under which simulated waits are nearest to the recorded ones.
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from simsched.arguments import options_of
 from simsched.errors import ConfigError
-from simsched.simulation.options.run_rules import PolicyRules, RunRules
+from simsched.simulation.options.run_config import RunConfig
+from simsched.simulation.options.run_rules import PolicyRules
 from simsched.study.reality import reality_of
 from simsched.study.search_values import SizingRequest, check_number
 from simsched.study.sizing.answer import HEADROOM, SIZE, Answer
@@ -40,7 +41,7 @@ LEAST_LOAD, MOST_LOAD = 0.1, 10.0
 STRIDE = 0.08
 
 
-@options_of(SizingRequest, PolicyRules, RunRules)
+@options_of(SizingRequest, PolicyRules, declared=RunConfig)
 def size(
     cluster: ClusterLike,
     workload: WorkloadLike,
@@ -140,7 +141,7 @@ def _smallest_and_largest(evaluator: Evaluator, search: Search) -> tuple[int | N
     return value, limit
 
 
-@options_of(SizingRequest, PolicyRules, RunRules)
+@options_of(SizingRequest, PolicyRules, declared=RunConfig)
 def headroom(
     cluster: ClusterLike,
     workload: WorkloadLike,
