@@ -112,6 +112,8 @@ def _declared() -> dict[str, dict[str, Any]]:
     from simsched.simulation.options.run_config import POLICY_OPTIONS, RunConfig
     from simsched.simulation.queues import POLICY
     from simsched.study.spec.study_tables import StudyTable
+    from simsched.workload.models.log_model import ModelTable
+    from simsched.workload.models.mix import Mix
     from simsched.workload.readers.jobs_yaml import jobs_schema
     from simsched.workload.readers.tables.column_map import ColumnMap
 
@@ -132,4 +134,5 @@ def _declared() -> dict[str, dict[str, Any]]:
     tables = {key: one for key, one in config["properties"].items() if '"properties"' in json.dumps(one)}
     config["properties"] |= {"policy": POLICY.schema, "calibration": {"type": "object"}}
     tables |= {"cluster-recipe": RecipeTable.schema(), "jobs": jobs_schema(), "study": StudyTable.schema()}
+    tables |= {"mix": Mix.schema(), "log-model": ModelTable.schema()}
     return {"config": config, "column-map": ColumnMap.schema(), **tables}

@@ -8,7 +8,9 @@ import jsonschema
 import pytest
 
 from simsched.cli import main
+from simsched.errors import ConfigError
 from simsched.simulation.options.run_config import KEYS, from_document
+from simsched.workload.models.mix import model_of
 from tests.cli.test_bad_rules import EVERYTHING
 
 
@@ -73,6 +75,20 @@ def test_one_table_and_null_are_valid_where_the_reader_takes_them(capsys, docume
 def test_a_configuration_that_is_refused_is_not(capsys, document):
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(document, schema(capsys, "config"))
+
+
+def test_models_that_are_read_are_valid_and_others_are_not(capsys):
+    row = {"name": "a", "batches": 70, "requests": {"slot/core": 1}, "runtime": "30m", "hours": [1] * 24}
+    model = {"span": "28d", "zone": "Europe/Rome", "start": "2024-03-04", "classes": [row]}
+    mix = {"parts": [{"shape": "slot/core", "runtime": "exp(3m)", "duration": "x2.5"}], "span": "1d"}
+    for name, document in (("log-model", model), ("mix", mix)):
+        assert model_of(document)
+        jsonschema.validate(document, schema(capsys, name))
+        for wrong in ({**document, "spam": 1}, {**document, "users": "5"}):
+            with pytest.raises(ConfigError):
+                model_of(wrong)
+            with pytest.raises(jsonschema.ValidationError):
+                jsonschema.validate(wrong, schema(capsys, name))
 
 
 def test_an_unknown_name_names_the_nearest(capsys):

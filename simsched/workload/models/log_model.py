@@ -12,13 +12,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import isfinite
-from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Generic, Self, TypeVar
 
 from simsched.declare.kinds import ANYTHING, ValueKind, kind_of, listed, number, whole
-from simsched.declare.table import Declared, read_keys
+from simsched.declare.table import Declared
 from simsched.errors import ConfigError, SimschedError
 from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.formats.rfc.clock import Clock, is_date, parse_date, zone_name
+from simsched.formats.rfc.declared import DURATION
 from simsched.formats.rfc.duration import format_duration, parse_duration
 from simsched.workload.flat_counts import demand
 from simsched.workload.job import MAX_JOBS, Job, Skips, Workload, assemble
@@ -479,19 +480,51 @@ def _requests(
     return places, limits, run * limits
 
 
-KEYS = {
-    "name": kind_of(Text),
-    "description": ANYTHING,
-    "start": ANYTHING,
-    "zone": ANYTHING,
-    "span": ValueKind(_seconds),
-    "jobs": whole(),
-    "growth": _real(1e3, 1e-3),
-    "users": whole(),
-    "processors": whole(1),
-    "classes": listed(ValueKind(JobClass.read), "a list of classes", one_alone=False),
-}
-"""Key of a model → its kind."""
+Span = ValueKind(_seconds, DURATION, lambda seconds: format_duration(round(seconds)))
+
+
+class ModelTable(Declared, frozen=True, kw_only=True):
+    """The document of the model of a log.
+
+    name : name of the workload.
+    description : a text for people.
+    start : date of second 0, such as 2024-03-01T08:00; a Monday without it.
+    zone : time zone of the hours and weekdays; UTC.
+    span : time in which jobs are submitted, such as 30d.
+    jobs : the most jobs.
+    growth : factor by which the rate grows in 30 days.
+    users : number of users from whom the classes draw theirs.
+    processors : processors of the machine.
+    classes : the classes of jobs.
+    """
+
+    complete, join, nullable = True, ": ", False
+
+    name: Text = "model"
+    description: Annotated[Any, ANYTHING] = None
+    start: Annotated[Any, ANYTHING] = None
+    zone: Annotated[Any, ANYTHING] = None
+    span: Annotated[float | None, Span] = None
+    jobs: int | None = None
+    growth: Annotated[float, _real(1e3, 1e-3)] = 1.0
+    users: int | None = None
+    processors: Annotated[int | None, whole(1)] = None
+    classes: Annotated[
+        tuple[JobClass, ...], listed(kind_of(JobClass), "a list of classes", one_alone=False)
+    ] = ()
+
+    def checked(self, where: str) -> Self:
+        """Return the document; ConfigError without classes or an end, and for a name that occurs twice."""
+        if not self.classes:
+            raise ConfigError("the model has no classes", where=where, expected="classes: a list")
+        if self.span is None:
+            raise ConfigError("the model has no end", where=where, expected="span: such as 30d")
+        names = [one.name for one in self.classes]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            fault = f"two classes have the name {twice!r}"
+            raise ConfigError(fault, where=where, expected="different names")
+        return self
 
 
 def model_from_dict(document: Any, where: str = "model") -> LogModel:
@@ -502,41 +535,31 @@ def model_from_dict(document: Any, where: str = "model") -> LogModel:
     ConfigError
         With the place, when a key is unknown or missing, or a value is invalid.
     """
-    given = read_keys(document, where, KEYS, ": ")
-    classes = given.get("classes")
-    if not classes:
-        raise ConfigError("the model has no classes", where=where, expected="classes: a list")
-    if "span" not in given:
-        raise ConfigError("the model has no end", where=where, expected="span: such as 30d")
-    start, header = _start(given, where)
-    if "processors" in given:
-        header["MaxProcs"] = str(given["processors"])
-    names = [one.name for one in classes]
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ConfigError(f"two classes have the name {twice!r}", where=where, expected="different names")
+    table = ModelTable.read(document, where)
+    start, header = _start(table, where)
+    assert table.span is not None  # `checked` refuses a model without one
     return LogModel(
-        classes=classes,
-        span=given["span"],
+        classes=table.classes,
+        span=table.span,
         start=start,
-        growth=given.get("growth", 1.0),
-        population=given.get("users", 0),
-        jobs=given.get("jobs"),
-        name=given.get("name", "model"),
-        header=header,
+        growth=table.growth,
+        population=table.users or 0,
+        jobs=table.jobs,
+        name=table.name,
+        header=header if table.processors is None else {**header, "MaxProcs": str(table.processors)},
     )
 
 
-def _start(document: dict[str, Any], where: str) -> tuple[float, dict[str, str]]:
+def _start(table: ModelTable, where: str) -> tuple[float, dict[str, str]]:
     """Return the local time of second 0 (seconds after 1970), and the header that states it."""
-    text = document.get("start")
+    text = table.start
     if text is None:
         return 4.0 * DAY, {}
     if not is_date(text):
         raise ConfigError(
             f"{text!r} is not a date", where=f"{where}: start", expected="such as 2024-03-01T08:00"
         )
-    zone = zone_name(str(document.get("zone", "UTC")), f"{where}: zone")
+    zone = zone_name("UTC" if table.zone is None else str(table.zone), f"{where}: zone")
     begin = Clock(0, zone).seconds(parse_date(text, f"{where}: start"), f"{where}: start")
     import numpy as np
 
@@ -549,18 +572,21 @@ def _start(document: dict[str, Any], where: str) -> tuple[float, dict[str, str]]
 
 def model_document(model: LogModel, description: str = "") -> dict[str, Any]:
     """Return a model as the mapping that `model_from_dict` reads."""
-    found: dict[str, Any] = {"name": model.name}
-    if description:
-        found["description"] = description
-    if "UnixStartTime" in model.header:
-        zone = model.header["TimeZoneString"]
-        found |= {"start": Clock(float(model.header["UnixStartTime"]), zone).text(0), "zone": zone}
-    found |= {"span": format_duration(round(model.span)), "growth": _short(model.growth)}
-    if model.population:
-        found["users"] = model.population
-    if "MaxProcs" in model.header:
-        found["processors"] = int(model.header["MaxProcs"])
-    return {**found, "classes": [one.to_dict() for one in model.classes]}
+    header, start, zone = model.header, None, None
+    if "UnixStartTime" in header:
+        zone = header["TimeZoneString"]
+        start = Clock(float(header["UnixStartTime"]), zone).text(0)
+    return ModelTable(
+        name=model.name,
+        description=description or None,
+        start=start,
+        zone=zone,
+        span=model.span,
+        growth=model.growth,
+        users=model.population or None,
+        processors=int(header["MaxProcs"]) if "MaxProcs" in header else None,
+        classes=model.classes,
+    ).to_dict()
 
 
 def model_text(model: LogModel, description: str = "") -> str:
