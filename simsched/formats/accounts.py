@@ -190,16 +190,31 @@ def _dump_rows(text: str, where: str) -> Iterator[AccountRow]:
         if kind not in ("account", "user"):
             continue
         account, priority = values["account"] or ROOT, values.get("priority")
-        yield AccountRow(
-            account,
-            None if kind == "user" else values["parentname"] or ROOT,
-            values["user"] or None,
+        yield _row(
+            {**values, "account": account},
+            values.get("parentname") or ROOT,
+            place,
             shares_of(values.get("fairshare", values.get("shares", "1")), f"{place}: Fairshare"),
             default=kind == "user" and values.get("defaultaccount") == account,
             priority=None if priority is None else finite(priority, f"{place}: Priority"),
-            where=place,
-            cluster=values["cluster"],
         )
+
+
+def _row(
+    names: Mapping[str, str], parent: str | None, where: str, shares: float | str, **more: Any
+) -> AccountRow:
+    """Return the row of an association with these names; a user has no parent but the account."""
+    user = names.get("user") or None
+    return AccountRow(
+        names["account"],
+        None if user else parent or None,
+        user,
+        shares,
+        where=where,
+        cluster=names.get("cluster", ""),
+        partition=names.get("partition", ""),
+        **more,
+    )
 
 
 KNOWN = (
@@ -330,18 +345,11 @@ def _associations(items: Sequence[Any], where: str) -> Iterator[AccountRow]:
         place, names = f"{where}: associations[{at}]", association_names(item)
         if names is None:
             raise FormatError("this is not an association", where=place, expected="account, user, shares_raw")
-        given, user = item.get("shares_raw", 1), names["user"]
+        given = item.get("shares_raw", 1)
         number = given.get("number", 1) if isinstance(given, dict) else given
-        yield AccountRow(
-            names["account"],
-            None if user else names["parent_account"] or None,
-            user or None,
-            shares_of(PARENT if number == _OF_PARENT else number, f"{place}.shares_raw"),
-            default=bool(user) and item.get("is_default") is True,
-            where=place,
-            cluster=names["cluster"],
-            partition=names["partition"],
-        )
+        shares = shares_of(PARENT if number == _OF_PARENT else number, f"{place}.shares_raw")
+        default = bool(names["user"]) and item.get("is_default") is True
+        yield _row(names, names["parent_account"], place, shares, default=default)
 
 
 # -- tables ---------------------------------------------------------------------------------------
@@ -404,17 +412,14 @@ def _table_row(cells: Mapping[str, str], tree: IndentedAccounts, where: str) -> 
     parent = values["parent"] or tree.parent(cells["account"], is_user=bool(user))
     if values["active"].lower() in ("0", "false", "no"):
         return None
-    return AccountRow(
-        account,
-        None if user else parent,
-        user or None,
-        shares_of(values["shares"] or 1, f"{where}: shares"),
-        amount_of(values["usage"] or 0, f"{where}: usage"),
-        values["default"].lower() in ("1", "true", "yes") or values["default"] == account,
-        finite(values["priority"], f"{where}: priority") if values["priority"] else None,
+    return _row(
+        values,
+        parent,
         where,
-        values["cluster"],
-        values["partition"],
+        shares_of(values["shares"] or 1, f"{where}: shares"),
+        usage=amount_of(values["usage"] or 0, f"{where}: usage"),
+        default=values["default"].lower() in ("1", "true", "yes") or values["default"] == account,
+        priority=finite(values["priority"], f"{where}: priority") if values["priority"] else None,
     )
 
 

@@ -68,6 +68,14 @@ def test_times_of_a_dump_need_no_quotation_marks():
     assert summary(text) == [("physics", "root", None, 40.0, 0.0)]
 
 
+def test_shares_of_an_association_of_a_partition_are_left_out_of_a_dump(tmp_path):
+    (tmp_path / "dump.cfg").write_text(f"{DUMP}User - 'adam':Partition='debug':Fairshare=5\n")
+    notes = []
+    rows = read_accounts(tmp_path / "dump.cfg", note=notes.append)
+    assert rows[-1].where.endswith(":7")
+    assert notes == ["shares of associations with a partition: adam (1)"]
+
+
 @pytest.mark.parametrize("text", [SSHARE, COLUMNS])
 def test_sshare(text):
     assert summary(text)[-2:] == [
