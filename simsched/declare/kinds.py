@@ -146,15 +146,21 @@ def text(what: str = "a name", expected: str = "a text", *, empty: bool = False)
     return ValueKind(read, {"type": "string"} if empty else {"type": "string", "minLength": 1})
 
 
-def words(what: str) -> ValueKind:
-    """Return the kind of texts that are not blank."""
+def matching(pattern: str, what: str, expected: str = "") -> ValueKind:
+    """Return the kind of texts in which a pattern occurs."""
+    form = re.compile(f"{pattern[:-1]}\\Z" if pattern.endswith("$") else pattern)
 
     def read(value: Any, where: str) -> str:
-        if not isinstance(value, str) or not value.strip():
-            raise ConfigError(f"{quoted(value)} is not {what}", where=where, expected=what)
+        if not isinstance(value, str) or not form.search(value):
+            raise ConfigError(f"{quoted(value)} is not {what}", where=where, expected=expected or what)
         return value
 
-    return ValueKind(read, {"type": "string", "pattern": "\\S", "description": what})
+    return ValueKind(read, {"type": "string", "pattern": pattern, "description": expected or what})
+
+
+def words(what: str) -> ValueKind:
+    """Return the kind of texts that are not blank."""
+    return matching("\\S", what)
 
 
 def scalar(what: str) -> ValueKind:

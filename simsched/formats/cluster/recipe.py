@@ -18,6 +18,7 @@ from simsched.declare.kinds import (
     choice,
     kind_of,
     listed,
+    matching,
     number,
     quoted,
     sized,
@@ -34,7 +35,6 @@ from simsched.formats.text.diagnostics import Fault
 
 MAX_NODES = 1_000_000
 _AMOUNT = re.compile(r"([0-9]{1,15}) ?([A-Za-z/]+)")
-_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,15 +63,9 @@ def _plain_amount(amount: Amount) -> int | str:
     return f"{amount.size} {amount.unit}" if amount.unit else amount.size
 
 
-def _word(value: Any, where: str) -> str:
-    if not isinstance(value, str) or not _WORD.fullmatch(value):
-        raise FormatError(f"{quoted(value)} is not a word", where=where, expected=_WORDS["description"])
-    return value
-
-
 def _kind(value: Any, where: str) -> str:
     """Return the type of a level or pool, which is not that of the nodes or of the whole."""
-    name = _word(value, where)
+    name: str = _WORD.read(value, where)
     if name in ("node", "cluster"):
         raise FormatError(
             f"a level or pool cannot have the type {name}", where=where, expected="another type"
@@ -116,12 +110,8 @@ _AMOUNTS = ValueKind(
 )
 _LISTED = {"oneOf": [{"type": "string", "minLength": 1}, {"type": "array", "items": {"type": "string"}}]}
 _HOSTS = ValueKind(_expanded, _LISTED, _hosts)
-_WORDS = {
-    "description": "a word of letters, digits, _ . and -",
-    "type": "string",
-    "pattern": "^[A-Za-z_][A-Za-z0-9_.-]*$",
-}
-_TYPE = ValueKind(_kind, _WORDS)
+_WORD = matching("^[A-Za-z_][A-Za-z0-9_.-]*$", "a word", "a word of letters, digits, _ . and -")
+_TYPE = replace(_WORD, read=_kind)
 _IDSET = "an idset, like 0-3,8-11 (default: 0 and up)"
 _IDS = ValueKind(_ids, {"description": _IDSET, "type": "string", "minLength": 1}, str)
 _NAMES = sized(listed(text(), "a list of names", one_alone=False), 0, different=True)
@@ -164,7 +154,7 @@ class PoolSpec(Table, frozen=True, kw_only=True):
     name: str | None = None
     amount: Annotated[Amount, _AMOUNTS] = field(name="size", default=Amount(1))
     count: Count = 1
-    within: Annotated[str, ValueKind(_word, _WORDS)] = field(name="in", default="node")
+    within: Annotated[str, _WORD] = field(name="in", default="node")
     path: Annotated[str | None, text(empty=True)] = None
     properties: Annotated[tuple[str, ...], _PROPERTIES] = ()
 

@@ -8,7 +8,6 @@ files in the folder beside this module.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -16,7 +15,18 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
-from simsched.declare.kinds import ValueKind, by_name, choice, listed, quoted, scalar, sized, text, words
+from simsched.declare.kinds import (
+    ValueKind,
+    by_name,
+    choice,
+    listed,
+    matching,
+    quoted,
+    scalar,
+    sized,
+    text,
+    words,
+)
 from simsched.declare.table import Declared, read_keys, table_of
 from simsched.errors import ConfigError, SimschedError, did_you_mean, first_line
 from simsched.formats.text.diagnostics import Fault, located
@@ -176,18 +186,11 @@ OUTCOMES = ("COMPLETED", "FAILED", "CANCELED", "TIMEOUT", "PENDING", "RUNNING")
 """The states of rows; the last two are not results."""
 
 
-_TIME_FORMATS = {
-    "type": "string",
-    "pattern": "^(iso|epoch(-[mun]s)?|.*%.*)$",
-    "description": "iso, epoch, epoch-ms, epoch-us, epoch-ns, or a format such as '%d/%m/%Y %H:%M'",
-}
-
-
-def _format(value: Any, where: str) -> str:
-    if not isinstance(value, str) or not re.fullmatch(_TIME_FORMATS["pattern"], value):
-        expected = _TIME_FORMATS["description"]
-        raise ConfigError(f"{quoted(value)} is not a format of times", where=where, expected=expected)
-    return value
+_FORMAT = matching(
+    "^(iso|epoch(-[mun]s)?|.*%.*)$",
+    "a format of times",
+    "iso, epoch, epoch-ms, epoch-us, epoch-ns, or a format such as '%d/%m/%Y %H:%M'",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +221,7 @@ _ZONE = words("a time zone, such as Europe/Rome")
 _CELLS = listed(scalar("a text or a number"), "a list", one_alone=False)
 _OWN: dict[str, dict[str, ValueKind]] = {
     "id": {},
-    **{name: {"format": ValueKind(_format, _TIME_FORMATS), "zone": _ZONE} for name in TIMES},
+    **{name: {"format": _FORMAT, "zone": _ZONE} for name in TIMES},
     **{name: {"unit": choice("ns", "us", "ms", "s", "min", "h", "d")} for name in DURATIONS},
     "memory": {
         "unit": choice("B", "KB", "MB", "GB", "TB", "KiB", "MiB", "GiB", "TiB"),
