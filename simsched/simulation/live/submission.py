@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypedDict
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypedDict, get_args
 
-from simsched.arguments import check_real, check_whole, wrong
+import msgspec
+
+from simsched.arguments import check, check_real, check_whole, wrong
 from simsched.errors import ConfigError, FormatError
 from simsched.formats.jobspec.jobspec import Jobspec, as_jobspec
 from simsched.formats.rfc.dependency import Dependency
@@ -12,7 +15,7 @@ from simsched.formats.rfc.duration import MAX_SECONDS, parse_duration
 from simsched.workload.job import Job, KnownTasks, note_task
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 
 class JobFields(TypedDict, total=False):
@@ -55,8 +58,6 @@ class JobFields(TypedDict, total=False):
     nodelist: str | None
 
 
-TEXTS = frozenset({"user", "group", "queue", "bank", "name", "partition", "status"})
-SECONDS = frozenset({"think_time", "cancel_at", "deadline", "wait"})
 HIGHEST = 31
 """The highest urgency (RFC 21)."""
 
@@ -162,8 +163,6 @@ class SubmissionReader:
 
     def _own(self, id_: Any) -> str:
         """Return as text the id that a job has of its own."""
-        if not isinstance(id_, int | str) or isinstance(id_, bool) or id_ == "":
-            raise wrong("id", id_, "a whole number or a text")
         if (text := str(id_)) in self.ids:
             raise ConfigError(f"there is a job {id_} already", expected="an id that no job has")
         return text
@@ -193,20 +192,32 @@ def _checked(attributes: Mapping[str, Any]) -> dict[str, Any]:
     """Return the further fields of a job; ConfigError for a value of another type."""
     found = dict(attributes)
     for name, value in attributes.items():
-        if value is None:
-            continue
-        if name in TEXTS:
-            if not isinstance(value, str):
-                raise wrong(name, value, "a text")
-        elif name in SECONDS:
-            check_real(name, value, 0, MAX_SECONDS)
-        elif name == "urgency":
-            check_whole(name, value, 0, HIGHEST)
-        elif name == "hold" and not isinstance(value, bool):
-            raise wrong(name, value, "True or False")
-        elif name == "dependencies":
+        if name == "dependencies" and value is not None:
             found[name] = _dependencies(value)
+        elif value is not None:
+            CHECKS[name](name, value)
     return found
+
+
+def _check_id(name: str, value: Any) -> None:
+    if not isinstance(value, int | str) or isinstance(value, bool) or value == "":
+        raise wrong(name, value, "a whole number or a text")
+
+
+def _check_of(types: tuple[type, ...]) -> Callable[[str, Any], None]:
+    """Return the check of values of these types."""
+    if bool in types:
+        return partial(check, kinds=bool, expected="True or False")
+    if float in types:
+        return partial(check_real, least=0, most=MAX_SECONDS)
+    if str not in types:
+        return check_whole
+    return _check_id if int in types else partial(check, kinds=str, expected="a text")
+
+
+CHECKS = {one.name: _check_of(get_args(one.type) or (one.type,)) for one in msgspec.structs.fields(Job)}
+"""Field of a job → the check of its values; ConfigError for one of another type."""
+CHECKS["urgency"] = partial(check_whole, most=HIGHEST)
 
 
 def _dependencies(value: Any) -> tuple[Dependency, ...]:
