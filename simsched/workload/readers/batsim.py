@@ -177,9 +177,9 @@ def write_batsim(workload: Workload, delay: str = DELAYS[0]) -> Iterator[str]:
     yield from _commas(_entry(job) for job in workload.jobs)
     yield "],"
     yield '"profiles": {'
-    delays = dict.fromkeys(seconds_of(job) for job in workload.jobs)
+    delays = {_profile(run): run for run in map(seconds_of, workload.jobs)}  # 5 and 5.0 have two names
     yield from _commas(
-        f'"{_profile(run)}": {{"type": "{delay}", "delay": {max(run, SHORTEST)}}}' for run in delays
+        f'"{name}": {{"type": "{delay}", "delay": {max(run, SHORTEST)}}}' for name, run in delays.items()
     )
     yield "}"
     yield "}"

@@ -7,7 +7,7 @@ import re
 import tarfile
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from simsched.errors import SimschedError, WorkloadError
@@ -353,6 +353,10 @@ def flat_workload(drafts):
     return assemble(jobs, Skips(), source="s", name="n", kind="test")
 
 
+ALIKE = {"submit": 0, "duration": None, "procs": 1, "user": None, "name": None}
+
+
+@example([{**ALIKE, "runtime": 5}, {**ALIKE, "runtime": 5.0}])
 @settings(max_examples=50)
 @given(flat_jobs)
 def test_batsim_and_swf_hold_the_same_flat_jobs(drafts):
