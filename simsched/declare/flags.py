@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from types import UnionType
-from typing import TYPE_CHECKING, Any, get_args, get_origin
+from typing import TYPE_CHECKING, Any
 
 from simsched.declare.kinds import ValueKind
-from simsched.declare.table import Declared, fields_of, types_of
+from simsched.declare.table import Declared, fields_of
 from simsched.declare.table import field as field  # noqa: PLC0414 (for those that declare)
 
 if TYPE_CHECKING:
@@ -35,14 +34,7 @@ def whole(text: str) -> int:
     return int(text)
 
 
-_WORDS = {bool: "boolean", int: "integer", float: "number", tuple: "array"}
 _METAVARS = {"integer": "N", "number": "N"}
-
-
-def _word_of(hint: Any) -> str:
-    kinds = get_args(hint) if isinstance(hint, UnionType) else (hint,)
-    known = (_WORDS.get(get_origin(kind) or kind) for kind in kinds)
-    return next(filter(None, known), "string")
 
 
 def add_flags(parser: argparse._ActionsContainer, struct: type[Declared], *names: str) -> None:
@@ -53,7 +45,8 @@ def add_flags(parser: argparse._ActionsContainer, struct: type[Declared], *names
     for one in fields_of(struct).values():
         if names and one.name not in names:
             continue
-        word = one.kind.schema.get("type") or _word_of(types_of(struct)[one.name])
+        schema = one.kind.schema.get("anyOf", [one.kind.schema])[0]
+        word = schema.get("type", "array" if "oneOf" in schema else "string")
         metavar = "TIME" if isinstance(word, list) else _METAVARS.get(word, "NAME")
         more = {"metavar": metavar, **one.kind.flag}
         short, positional = more.pop("short", ()), more.pop("positional", False)
