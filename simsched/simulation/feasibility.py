@@ -263,7 +263,8 @@ class QueueFeasibility:
         seconds = INF if duration is None else duration
         names = (ANY, ANY, None if queue is None else queue.name, ANY, None, gpu_type_of(spec.constraint))
         name = "" if queue is None else queue.name
-        for breach in self._limits.breaches(names, request, seconds):
+        least = self._limits.amounts(request, seconds)
+        for breach in self._limits.breaches(self._limits.of(names), request, least):
             yield Reason("limit-scope", breach.text, name, breach.limit.most, breach.asked)
 
     def _fits_outside_alone(self, jobspec: Jobspec, spec: Jobspec) -> bool:

@@ -125,7 +125,8 @@ class LimitReplay:
         names = self._table.names_of(job)
         key = names, id(request), duration
         if key not in self._breaches:
-            self._breaches[key] = next(self._table.breaches(names, request, duration), None)
+            least = self._table.amounts(request, duration)
+            self._breaches[key] = next(self._table.breaches(self._table.of(names), request, least), None)
         return self._breaches[key]
 
     def fill(self, codes: Any, starts: Floats, job: Job | None, duration: float) -> None:

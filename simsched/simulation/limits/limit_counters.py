@@ -11,12 +11,12 @@ from math import ceil, inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simsched.formats.rfc.constraint import gpu_type_of
-from simsched.simulation.jobs.sizes import Extent, Sizes
+from simsched.simulation.jobs.sizes import Sizes
 from simsched.simulation.limits.limit_kinds import KINDS, RUNNING, Amounts, LimitKind
 from simsched.simulation.limits.limit_rules import ANY, DIMENSIONS, GPU_TYPE, LimitRule, limits_on
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from simsched.graph.index.index import Index
     from simsched.match.requests.request import Request
@@ -100,7 +100,8 @@ class LimitTable:
         self._arrays: dict[str, int] = {}
         """Array → the limit of tasks at a time that its tasks state."""
         self._known: dict[tuple[str | None, ...], tuple[ScopeLimit, ...]] = {}
-        self._units: dict[int, tuple[Extent, ...]] = {}
+        self._units: dict[int, tuple[tuple[int, int, int, int], frozenset[str]]] = {}
+        """Request → its least amounts, and the units whose number depends on the placement."""
 
     def names_of(self, job: Job) -> tuple[str | None, ...]:
         """Return the names of a job in `DIMENSIONS`; that of its array only if a limit is about arrays."""
@@ -150,32 +151,40 @@ class LimitTable:
 
     def amounts(self, request: Request, duration: float) -> Amounts:
         """Return the least amounts of a job with a request and a requested duration (seconds)."""
-        nodes, cores, gpus, memory = (extent.least for extent in self._extents(request))
-        return Amounts(nodes, cores, gpus, memory, duration)
+        return Amounts(*self._units_of(request)[0], duration)
 
     def varies(self, request: Request) -> frozenset[str]:
         """Return the units whose number depends on the placement."""
-        pairs = zip(Amounts._fields, self._extents(request), strict=False)
-        return frozenset(unit for unit, extent in pairs if not extent.fixed)
+        return self._units_of(request)[1]
 
-    def _extents(self, request: Request) -> tuple[Extent, ...]:
+    def _units_of(self, request: Request) -> tuple[tuple[int, int, int, int], frozenset[str]]:
         found = self._units.get(id(request))
         if found is None:
-            found = self._units[id(request)] = self.sizes.allocated(request)
+            extents = self.sizes.allocated(request)
+            pairs = zip(Amounts._fields, extents, strict=False)
+            varies = frozenset(unit for unit, extent in pairs if not extent.fixed)
+            nodes, cores, gpus, memory = (extent.least for extent in extents)
+            found = self._units[id(request)] = (nodes, cores, gpus, memory), varies
         return found
 
-    def breaches(
-        self, names: tuple[str | None, ...], request: Request, duration: float
-    ) -> Iterator[LimitBreach]:
-        """Yield the limits that a job can never meet, however little others use and wherever it is placed."""
-        least = self.amounts(request, duration)
+    def _named(self, request: Request, seconds: float) -> Amounts:
+        """Return the amounts that a request names."""
         cores, gpus, memory = (request.demand.get(type_, 0) for type_ in ("core", "gpu", "memory"))
-        named = Amounts(self.sizes.named_nodes(request), cores, gpus, memory, duration)
-        for found in self.of(names):
+        return Amounts(self.sizes.named_nodes(request), cores, gpus, memory, seconds)
+
+    def breaches(
+        self, limits: Iterable[ScopeLimit], request: Request, least: Amounts
+    ) -> Iterator[LimitBreach]:
+        """Yield those of a job's limits that it can never meet, however little others use, at any place.
+
+        `least` are the least amounts of the job.
+        """
+        for found in limits:
             kind, most, _ = found.limit
             asked = kind.asks(least)
             if found.binds and asked > most + kind.slack:
-                yield LimitBreach(found.scope, found.limit, asked, found.per_job, kind.asks(named))
+                named = kind.asks(self._named(request, least.seconds))
+                yield LimitBreach(found.scope, found.limit, asked, found.per_job, named)
 
 
 class LimitCounter:

@@ -24,10 +24,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from simsched.simulation.environment import SUBMISSION
 from simsched.simulation.limits.limit_counters import (
     Cohort,
+    Limit,
     LimitBreach,
     LimitCounter,
     LimitTable,
     Place,
+    Scope,
     ScopeLimit,
     scope_text,
 )
@@ -49,6 +51,21 @@ if TYPE_CHECKING:
 
 
 NAMELESS = "jobs without a user"
+
+
+class _Named(NamedTuple):
+    """The limits that count jobs with the same names, and what these read of a job (`NAMES` …).
+
+    `submitted` are the counters of submitted jobs, each with whether it binds them; `counters` are those of
+    running jobs, of which `binding` bind them.  `verdicts` are by what is read of a job, and its group.
+    """
+
+    limits: tuple[ScopeLimit, ...]
+    reads: int
+    submitted: tuple[tuple[LimitCounter, bool], ...]
+    counters: tuple[LimitCounter, ...]
+    binding: tuple[LimitCounter, ...]
+    verdicts: dict[object, _Verdict]
 
 
 class _Verdict(NamedTuple):
@@ -92,12 +109,8 @@ class LimitedJobs:
         self.submitted: dict[int, tuple[tuple[LimitCounter, bool], ...]] = {}
         self.users: list[str] = []
         self._by_place: dict[Place, LimitCounter] = {}
-        self._by_names: dict[tuple[str | None, ...], tuple[tuple[LimitCounter, bool], ...]] = {}
-        """Names → the counters of a job, and whether each of them binds it."""
-        self._reads: dict[tuple[str | None, ...], int] = {}
-        """Names → what their limits read of a job: `NAMES`, `REQUEST` or `TIME`."""
+        self._by_names: dict[tuple[str | None, ...], _Named] = {}
         self._cohorts: dict[tuple[object, ...], Cohort] = {}
-        self._verdicts: dict[object, _Verdict] = {}
 
     def add(self, job: Job) -> None:
         """Add the next job, whose columns are prepared; note whether a limit rejects or holds it."""
@@ -106,8 +119,7 @@ class LimitedJobs:
         if number in prepared.rejected:
             self.of.append(None)
             return
-        names = self._limits.names_of(job)
-        verdict = self._verdicts.get(names) or self._verdict(number, names)
+        verdict = self._verdict(number, self._limits.names_of(job))
         self.of.append(verdict.cohort)
         if verdict.submitted:
             self.submitted[number] = verdict.submitted
@@ -121,51 +133,48 @@ class LimitedJobs:
 
     def _verdict(self, number: int, names: tuple[str | None, ...]) -> _Verdict:
         """Return the cohort of a job, or why a limit can never allow it."""
-        reads = self._reads.get(names)
-        if reads is None:
-            kinds = (one.limit.kind.reads for one in self._limits.of(names))
-            reads = self._reads[names] = max(kinds, default=NAMES)
-        key: object = names  # of the jobs of one queue of which only the names count
-        if reads:
-            table = self._prepared.table
-            key = (names, table.kinds[number], table.durations[number] if reads == TIME else None)
-        if self._groups is not None:
-            key = (key, self._groups[number])
-        found = self._verdicts.get(key)
-        if found is None:
-            group = 0 if self._groups is None else self._groups[number]
-            found = self._verdicts[key] = self._judge(number, names, group)
-        return found
-
-    def _judge(self, number: int, names: tuple[str | None, ...], group: int) -> _Verdict:
-        limits, table = self._limits.of(names), self._prepared.table
-        if not limits:
-            return _Verdict()
         mine = self._by_names.get(names)
         if mine is None:
-            mine = self._by_names[names] = tuple(
-                (self._counter(one), one.binds) for one in limits if not one.per_job
-            )
-        request: Any = table.requests[number]
-        breaches = list(self._limits.breaches(names, request, table.durations[number]))
+            mine = self._by_names[names] = self._named(self._limits.of(names))
+        group = 0 if self._groups is None else self._groups[number]
+        table, reads = self._prepared.table, mine.reads
+        key = group, table.kinds[number] if reads else 0, table.durations[number] if reads == TIME else 0
+        found = mine.verdicts.get(key)
+        if found is None:
+            found = mine.verdicts[key] = self._judge(number, mine, group)
+        return found
+
+    def _named(self, limits: tuple[ScopeLimit, ...]) -> _Named:
+        pairs = [(self._counter(one), one.binds) for one in limits if not one.per_job]
+        running = [one for one in pairs if not one[0].kind.while_submitted]
+        return _Named(
+            limits,
+            max((one.limit.kind.reads for one in limits), default=NAMES),
+            tuple(one for one in pairs if one[0].kind.while_submitted),
+            tuple(counter for counter, _ in running),
+            tuple(counter for counter, binds in running if binds),
+            {},
+        )
+
+    def _judge(self, number: int, mine: _Named, group: int) -> _Verdict:
+        limits, reads, submitted, counters, binding, _ = mine
+        if not limits:
+            return _Verdict()
+        request: Any = self._prepared.table.requests[number]
+        amounts = self._limits.amounts(request, self._prepared.table.durations[number])
+        breaches = list(self._limits.breaches(limits, request, amounts))
         for breach in breaches:
             if breach.limit.rule.over == "reject":
                 return _Verdict(rejected=breach.text)
-        submitted = tuple(one for one in mine if one[0].kind.while_submitted)
         if breaches:
             return _Verdict(submitted=submitted, held=f"held for ever: {breaches[0].text}")
-        running = tuple(one for one in mine if not one[0].kind.while_submitted)
-        varies = frozenset[str]()
-        if self._reads[names] > NAMES:
-            varies = self._limits.varies(request)
-        own = tuple((one.scope, one.limit) for one in limits if one.per_job and one.limit.kind.unit in varies)
-        if not running and not own:
+        varies, own = frozenset[str](), tuple[tuple[Scope, Limit], ...]()
+        if reads > NAMES and (varies := self._limits.varies(request)):
+            single = (one for one in limits if one.per_job and one.limit.kind.unit in varies)
+            own = tuple((one.scope, one.limit) for one in single)
+            varies &= {*(counter.kind.unit for counter in counters), *(limit.kind.unit for _, limit in own)}
+        if not counters and not own:
             return _Verdict(submitted=submitted)
-        counters = tuple(counter for counter, _ in running)
-        binding = tuple(counter for counter, binds in running if binds)
-        amounts = self._limits.amounts(request, table.durations[number])
-        counted = {*(counter.kind.unit for counter in counters), *(limit.kind.unit for _, limit in own)}
-        varies &= counted
         asks = tuple((one.kind.asks(amounts), one.kind.rate(amounts)) for one in counters)
         key = (counters, binding, asks, varies, own, group)
         cohort = self._cohorts.get(key)
