@@ -262,8 +262,10 @@ class LimitKeeper(Listener):
 
     def _first_full(self, job: int) -> LimitCounter | None:
         """Return a counter of submitted jobs that has no place for a job."""
-        mine = self._jobs.submitted.get(job, ())
-        return next((counter for counter, binds in mine if binds and counter.used + 1 > counter.most), None)
+        for counter, binds in self._jobs.submitted.get(job, ()):
+            if binds and counter.used + 1 > counter.most:
+                return counter
+        return None
 
     @staticmethod
     def _full_text(counter: LimitCounter) -> str:
