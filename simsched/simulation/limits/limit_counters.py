@@ -278,13 +278,13 @@ class Cohort:
 
     def __init__(
         self,
-        counters: tuple[LimitCounter, ...],
+        asks: dict[LimitCounter, float],
         binding: tuple[LimitCounter, ...],
         amounts: Amounts,
         varies: frozenset[str] = frozenset(),
         own: tuple[tuple[Scope, Limit], ...] = (),
     ) -> None:
-        self.asks = {counter: counter.kind.asks(amounts) for counter in counters}
+        self.asks = asks
         self.binding = binding
         self.amounts = amounts
         self.varies = varies
@@ -293,9 +293,9 @@ class Cohort:
         self.queue: WaitingQueue | None = None
         self.over: LimitCounter | None = None
         for counter in binding:
-            counter.free = min(counter.free, counter.most - self.asks[counter])
-        self.falling = tuple(counter for counter in counters if counter.kind.falls)
-        self.steady = tuple(pair for pair in self.asks.items() if not pair[0].kind.falls)
+            counter.free = min(counter.free, counter.most - asks[counter])
+        self.falling = [counter for counter in asks if counter.kind.falls]
+        self.steady = [pair for pair in asks.items() if not pair[0].kind.falls]
         self.entered = False
 
     def enter(self, queue: WaitingQueue, over: LimitCounter | None) -> None:

@@ -175,11 +175,12 @@ class LimitedJobs:
             varies &= {*(counter.kind.unit for counter in counters), *(limit.kind.unit for _, limit in own)}
         if not counters and not own:
             return _Verdict(submitted=submitted)
-        asks = tuple((one.kind.asks(amounts), one.kind.rate(amounts)) for one in counters)
-        key = (counters, binding, asks, varies, own, group)
+        asks = {one: one.kind.asks(amounts) for one in counters}
+        rates = [one.kind.rate(amounts) for one in counters]
+        key = (*asks.items(), *rates, binding, varies, own, group)
         cohort = self._cohorts.get(key)
         if cohort is None:
-            cohort = self._cohorts[key] = Cohort(counters, binding, amounts, varies, own)
+            cohort = self._cohorts[key] = Cohort(asks, binding, amounts, varies, own)
         return _Verdict(cohort, submitted)
 
     def _counter(self, found: ScopeLimit) -> LimitCounter:
