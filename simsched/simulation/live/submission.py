@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from functools import partial
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, TypedDict, get_args
 
 import msgspec
 
-from simsched.arguments import check, check_real, check_whole, wrong
+from simsched.arguments import MOST, check, check_real, check_whole, wrong
 from simsched.errors import ConfigError, FormatError
 from simsched.formats.jobspec.jobspec import Jobspec, as_jobspec
 from simsched.formats.rfc.dependency import Dependency
@@ -163,6 +164,7 @@ class SubmissionReader:
 
     def _own(self, id_: Any) -> str:
         """Return as text the id that a job has of its own."""
+        _check_id("id", id_)
         if (text := str(id_)) in self.ids:
             raise ConfigError(f"there is a job {id_} already", expected="an id that no job has")
         return text
@@ -196,11 +198,13 @@ def _checked(attributes: Mapping[str, Any]) -> dict[str, Any]:
             found[name] = _dependencies(value)
         elif value is not None:
             CHECKS[name](name, value)
+            if isinstance(value, Integral) and not isinstance(value, bool):
+                found[name] = int(value)  # NumPy's are not written to files
     return found
 
 
 def _check_id(name: str, value: Any) -> None:
-    if not isinstance(value, int | str) or isinstance(value, bool) or value == "":
+    if not isinstance(value, Integral | str) or isinstance(value, bool) or value == "":
         raise wrong(name, value, "a whole number or a text")
 
 
@@ -215,9 +219,14 @@ def _check_of(types: tuple[type, ...]) -> Callable[[str, Any], None]:
     return _check_id if int in types else partial(check, kinds=str, expected="a text")
 
 
-CHECKS = {one.name: _check_of(get_args(one.type) or (one.type,)) for one in msgspec.structs.fields(Job)}
+CHECKS = {
+    one.name: _check_of(get_args(one.type) or (one.type,))
+    for one in msgspec.structs.fields(Job)
+    if one.name in JobFields.__annotations__ and one.name != "dependencies"
+}
 """Field of a job → the check of its values; ConfigError for one of another type."""
 CHECKS["urgency"] = partial(check_whole, most=HIGHEST)
+CHECKS["priority"] = partial(check_whole, least=-MOST)  # that of another scheduler may be below 0
 
 
 def _dependencies(value: Any) -> tuple[Dependency, ...]:

@@ -308,7 +308,7 @@ class StudyReader:
         """Return a workload and its transforms."""
         table = self.read(WorkloadTable, value, path)
         kind = self._one_of(value, ("file", *MODELS, "jobs"), path)
-        row: dict[str, Any] = {} if isinstance(value, str) else value
+        row = {} if isinstance(value, str) else {key.replace("_", "-"): item for key, item in value.items()}
         reading = {READING[key]: item for key, item in row.items() if key in READING}
         if isinstance(reading.get("constrain"), str):
             reading["constrain"] = [reading["constrain"]]

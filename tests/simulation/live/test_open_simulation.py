@@ -366,6 +366,24 @@ def test_wrong_submissions(given, message):
     assert len(sim.result().jobs["id"]) == 0
 
 
+@pytest.mark.parametrize("id_", [True, 1.5, None, "", float("nan"), b"x"])
+def test_a_job_has_an_id_that_is_a_number_or_a_text(id_):
+    sim = ss.Simulation(machine(1, 1))
+    wanted = ss.Jobspec.from_shape("slot=1/core")
+    for own, more in ((id_, {}), (1, {"id": id_})):
+        with pytest.raises(ConfigError, match=r"id is .* \(expected a whole number or a text\)"):
+            sim.submit(ss.Job(own, 0, wanted), duration=1, **more)
+
+
+def test_numbers_of_numpy_are_plain_ones():
+    sim = ss.Simulation(machine(1, 1))
+    first = sim.submit("slot=1/core", duration=1, id=np.int64(7), priority=np.int32(-5))
+    sim.submit("slot=1/core", duration=1, preceding=np.int64(7))
+    assert (type(first.id), first.id) == (int, 7)
+    sim.run()
+    assert sim.audit()
+
+
 def test_ids_occur_once():
     sim = ss.Simulation(machine(1, 1))
     sim.submit("slot=1/core", duration=1, id="2")

@@ -55,6 +55,14 @@ def test_a_whole_file(tmp_path):
     assert dict(last.workload.reading) == {"map": "slot={procs}/core"}
 
 
+def test_keys_of_a_log_may_be_spelt_with_either_line():
+    log = {"file": "month", "procs_per_node": 4, "time_zone": "Europe/Rome"}
+    study = study_from_dict({"cluster": "tiny", "workload": log})
+    assert dict(study.base.workload.reading) == {"procs_per_node": 4, "time_zone": "Europe/Rome"}
+    with pytest.raises(SimschedError, match="applies to files, not to the model lublin"):
+        study_from_dict({"cluster": "tiny", "workload": {"lublin": {"jobs": 5}, "time_zone": "UTC"}})
+
+
 FAULTS = [
     ("queue-policy: [fcfs, esay]", "4:24: axes.queue-policy[1]: unknown queue policy 'esay'"),
     ("queue-polcy: [fcfs]", "4:3: axes.queue-polcy: unknown axis 'queue-polcy'"),
