@@ -150,7 +150,7 @@ def _group(group: Any, declared: Any, known: Container[str]) -> tuple[Mapping[st
     if is_typeddict(group):
         fields = {name: (kind, fields[name][1]) for name, kind in group.__annotations__.items()}
     texts = [f"{name} : {text}." for name, (_, text) in fields.items() if name not in known]
-    lines = (fill(text, 106, subsequent_indent="    ") for text in texts)
+    lines = (fill(text, 106, subsequent_indent="    ", break_on_hyphens=False) for text in texts)
     return {name: kind for name, (kind, _) in fields.items()}, "".join(f"{line}\n" for line in lines)
 
 

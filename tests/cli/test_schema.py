@@ -84,7 +84,9 @@ def test_models_that_are_read_are_valid_and_others_are_not(capsys):
     for name, document in (("log-model", model), ("mix", mix)):
         assert model_of(document)
         jsonschema.validate(document, schema(capsys, name))
-        for wrong in ({**document, "spam": 1}, {**document, "users": "5"}):
+        rows = "parts" if name == "mix" else "classes"
+        wrongs = ({"spam": 1}, {"users": "5"}, {"name": [1]}, {rows: []})
+        for wrong in ({}, *({**document, **one} for one in wrongs)):
             with pytest.raises(ConfigError):
                 model_of(wrong)
             with pytest.raises(jsonschema.ValidationError):

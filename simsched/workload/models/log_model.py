@@ -10,11 +10,11 @@ The document of a model is the YAML file that `workload fit` writes and that peo
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import isfinite
 from typing import TYPE_CHECKING, Annotated, Any, Generic, Self, TypeVar
 
-from simsched.declare.kinds import ANYTHING, ValueKind, kind_of, listed, number, whole
+from simsched.declare.kinds import ANYTHING, ValueKind, kind_of, listed, number, scalar, unread, whole
 from simsched.declare.table import Declared
 from simsched.errors import ConfigError, SimschedError
 from simsched.formats.jobspec.jobspec import Jobspec
@@ -184,7 +184,11 @@ def _shares(
     def parse(value: Any, where: str) -> Shares[Any]:
         return Shares.parse(value, lambda one: read(one, where), where).sorted_by(key)
 
-    return ValueKind(parse, {}, lambda one: _weighted(list(map(write, one.values)), one.weights))
+    weights = {
+        "type": ["object", "string", "number"],
+        "additionalProperties": {"type": "number", "minimum": 0},
+    }
+    return ValueKind(parse, weights, lambda one: _weighted(list(map(write, one.values)), one.weights))
 
 
 def _text(values: tuple[float, ...]) -> str:
@@ -208,7 +212,8 @@ def _real(most: float, least: float = 0) -> ValueKind:
     return ValueKind(inner.read, inner.schema, _short)
 
 
-Text = Annotated[str, ValueKind(lambda value, _: str(value), {"type": "string"})]
+_NAME = scalar("a name")
+Text = Annotated[str, ValueKind(lambda value, where: str(_NAME.read(value, where)), _NAME.schema)]
 Share = Annotated[float, _real(1)]
 Drawn = ValueKind(Distribution.parse, {"type": ["string", "number"]}, str)
 Ranks = ValueKind(_ranks, {"type": ["string", "array"]}, _text)
@@ -483,6 +488,10 @@ def _requests(
 Span = ValueKind(_seconds, DURATION, lambda seconds: format_duration(round(seconds)))
 
 
+_CLASSES = listed(kind_of(JobClass), "a list of classes", one_alone=False)
+_CLASSES = replace(_CLASSES, schema={**_CLASSES.schema, "minItems": 1})
+
+
 class ModelTable(Declared, frozen=True, kw_only=True):
     """The document of the model of a log.
 
@@ -502,16 +511,19 @@ class ModelTable(Declared, frozen=True, kw_only=True):
 
     name: Text = "model"
     description: Annotated[Any, ANYTHING] = None
-    start: Annotated[Any, ANYTHING] = None
-    zone: Annotated[Any, ANYTHING] = None
+    start: Annotated[Any, unread(type="string")] = None
+    zone: Annotated[Any, unread(type="string")] = None
     span: Annotated[float | None, Span] = None
     jobs: int | None = None
     growth: Annotated[float, _real(1e3, 1e-3)] = 1.0
     users: int | None = None
     processors: Annotated[int | None, whole(1)] = None
-    classes: Annotated[
-        tuple[JobClass, ...], listed(kind_of(JobClass), "a list of classes", one_alone=False)
-    ] = ()
+    classes: Annotated[tuple[JobClass, ...], _CLASSES] = ()
+
+    @classmethod
+    def schema(cls) -> dict[str, Any]:
+        """See `Declared`; that classes and an end are given is for `checked`, which says more."""
+        return super().schema() | {"required": ["span", "classes"]}
 
     def checked(self, where: str) -> Self:
         """Return the document; ConfigError without classes or an end, and for a name that occurs twice."""

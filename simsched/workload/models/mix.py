@@ -6,9 +6,10 @@ A mix (``parts``) has shapes, each with its share of the jobs and its run times;
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
-from simsched.declare.kinds import ANYTHING, ValueKind, number
+from simsched.declare.kinds import ANYTHING, ValueKind, kind_of, listed, number
 from simsched.declare.table import Declared
 from simsched.errors import ConfigError
 from simsched.workload.job import MAX_JOBS, Job, Skips, Workload, assemble
@@ -67,6 +68,10 @@ class Part(Declared, frozen=True, kw_only=True):
     queue: str | None = None
 
 
+_PARTS = listed(kind_of(Part))
+_PARTS = replace(_PARTS, schema={**_PARTS.schema, "minItems": 1})
+
+
 class Mix(Declared, frozen=True, kw_only=True):
     """A Poisson (or other) stream of jobs from weighted parts, for quick studies.
 
@@ -80,13 +85,18 @@ class Mix(Declared, frozen=True, kw_only=True):
 
     join = ": "
 
-    parts: tuple[Part, ...] = ()
+    parts: Annotated[tuple[Part, ...], _PARTS] = ()
     gap: Annotated[Distribution, Drawn] = Distribution("exp", (60.0,))
     jobs: int | None = None
     span: Annotated[float | None, Span] = None
     users: int = 0
     name: Text = "mix"
     description: Annotated[Any, ANYTHING] = None
+
+    @classmethod
+    def schema(cls) -> dict[str, Any]:
+        """See `Declared`; that parts are given is for `checked`, which says more."""
+        return super().schema() | {"required": ["parts"]}
 
     def checked(self, where: str) -> Self:
         """Return the mix; ConfigError for one without parts."""

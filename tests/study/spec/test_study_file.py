@@ -60,7 +60,9 @@ def test_keys_of_a_log_may_be_spelt_with_either_line():
     study = study_from_dict({"cluster": "tiny", "workload": log})
     assert dict(study.base.workload.reading) == {"procs_per_node": 4, "time_zone": "Europe/Rome"}
     with pytest.raises(SimschedError, match="applies to files, not to the model lublin"):
-        study_from_dict({"cluster": "tiny", "workload": {"lublin": {"jobs": 5}, "time_zone": "UTC"}})
+        study_from_dict(
+            {"cluster": "tiny", "workload": {"lublin": {"jobs": 5, "machine": 64}, "time_zone": "UTC"}}
+        )
 
 
 FAULTS = [
