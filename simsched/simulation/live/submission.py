@@ -198,14 +198,13 @@ def _checked(attributes: Mapping[str, Any]) -> dict[str, Any]:
             found[name] = _dependencies(value)
         elif value is not None:
             CHECKS[name](name, value)
-            if isinstance(value, Integral) and type(value) is not bool:
+            if not isinstance(value, bool) and isinstance(value, Integral):
                 found[name] = int(value)  # NumPy's are not written to files
     return found
 
 
 def _check_id(name: str, value: Any) -> None:
-    known = isinstance(value, Integral | str) and not isinstance(value, bool)
-    if not known or value == "":
+    if isinstance(value, bool) or not isinstance(value, Integral | str) or value == "":
         raise wrong(name, value, "a whole number or a text")
 
 
