@@ -20,18 +20,20 @@ if TYPE_CHECKING:
     from simsched.graph.index.types import Bools
     from simsched.match.state.selection import Selection
     from simsched.schedule.pass_context import Start
+    from simsched.simulation.queue_groups import QueueGroup
     from simsched.workload.job import Job
 
 ORDER = (
     "eventlog",
     "arrivals",
     "epilogs",
-    "preemption",
+    "victims",
     "attempts",
     "expected",
     "dependencies",
     "limits",
     "disruption",
+    "preemption",
     "reservations",
     "nodes",
     "watch",
@@ -85,6 +87,9 @@ class Listener:
 
     def before_pass(self, now: float) -> None:
         """A scheduling pass begins."""
+
+    def turn(self, group: QueueGroup, now: float) -> None:
+        """The policy of a group of queues, in which jobs wait, is about to start some of them."""
 
     def runs(self, job: int, now: float) -> None:
         """A job starts to run, perhaps one of several that start together."""

@@ -202,13 +202,6 @@ class RunConfig(PlainOptions, frozen=True, kw_only=True):
         return bool(self.queue_policy == SLURM)
 
     @property
-    def preempts(self) -> bool:
-        """Whether jobs may take the resources of running ones."""
-        queues = {} if self.queues is None else self.queues.queues
-        plain = not self.plays_log and any(queue.preempts for queue in queues.values())
-        return plain or self.preemption is not None
-
-    @property
     def suspends(self) -> bool:
         """Whether jobs may be suspended."""
         return self.preemption is not None and self.preemption.suspends

@@ -21,7 +21,6 @@ The tables of queues or QoS hold the values for victims in them; the others have
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import inf
 from typing import Annotated, Any, Literal, Self
 
 from simsched.declare.kinds import choice, names
@@ -133,10 +132,6 @@ class PreemptionRules(VictimRule, frozen=True):
             expected = 'preempts = ["low"] of a QoS'
             raise ConfigError("no QoS preempts another", where=f"{where}.qos", expected=expected)
         return self
-
-
-PLAIN = PreemptionRules(exempt=inf, order="youngest")
-"""The rules of a run without a table: only jobs with ``preemptible-after`` are ever preempted."""
 
 
 def read_preemption(value: Any, where: str) -> PreemptionRules | None:

@@ -7,7 +7,6 @@ import re
 
 import pytest
 
-from simsched import load_cluster
 from simsched.errors import ConfigError, SimschedError
 from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.simulation.audit.auditor import audit_run
@@ -328,40 +327,3 @@ axes:
     (tmp_path / "study.yaml").write_text(text)
     arguments = [str(tmp_path / "study.yaml"), "-o", str(tmp_path / "out"), "--workers", "1", "--quiet"]
     assert main(["sweep", *arguments]) == 0
-
-
-def plain(name, submit, shape, runtime, queue, user, **more):
-    """Return a job that may be preempted at any time."""
-    spec = Jobspec.from_shape(shape, duration=runtime).with_system(**{"preemptible-after": 0})
-    return Job(name, submit, spec, runtime=runtime, duration=runtime, queue=queue, user=user, **more)
-
-
-def test_without_rules_a_pass_ends_though_a_limit_refuses_the_room(tmp_path):
-    """U may have 4 cores, and the node that A gives up for it has 8: A starts over, and U waits for S."""
-    recipe = tmp_path / "site.yaml"
-    recipe.write_text("groups:\n  - {name: s, count: 1, cores: 4}\n  - {name: b, count: 1, cores: 8}\n")
-    jobs = (
-        job("S", 0, "slot=4/core", 30, queue="mid"),
-        plain("A", 1, "slot=8/core", 100, "batch", "a"),
-        plain("U", 10, "slot=1/node", 5, "urgent", "u"),
-    )
-    limits = [{"user": "u", "cores": 4}]
-    found = run(load_cluster(recipe), *jobs, queues=QUEUES, limits=limits)
-    assert starts(found) == {"S": 0, "A": 10, "U": 30}
-
-
-def test_under_a_log_that_is_played_nothing_is_preempted():
-    """Jobs start as in the log, although the queue preempts."""
-    jobs = (
-        plain("A", 0, "slot=1/core", 10, "batch", "a", wait=0),
-        plain("U", 2, "slot=1/core", 5, "urgent", "u", wait=0),
-    )
-    found = run(machine(1), *jobs, queues=QUEUES, policy="recorded")
-    assert starts(found) == {"A": 0, "U": 10}
-
-
-@pytest.mark.parametrize("rules", [None, {}])
-def test_magnetic_reservations_beside_preemption_are_refused(rules):
-    one = {"name": "R", "start": 10, "duration": 10, "nodes": 1, "magnetic": True, "users": ["u"]}
-    with pytest.raises(ConfigError, match="magnetic with limits or preemption"):
-        run(machine(2), job("A", 0, "slot=1/core", 5), queues=QUEUES, preemption=rules, reservations=[one])
