@@ -167,7 +167,8 @@ def add_features(engine: Engine, closures: Sequence[Closure], *, open_: bool) ->
     of = [] if prepared.admission is None else prepared.admission.of
     if config.queues is not None:
         QueueHours(engine, config.queues).schedule()
-        if config.preemption is None and any(queue.preempts for queue in config.queues.queues.values()):
+        preempts = any(queue.preempts for queue in config.queues.queues.values())
+        if preempts and config.preemption is None and not config.plays_log:
             engine.add("preemption", Preemption(engine, of))
     book = None
     if config.reservations:

@@ -327,3 +327,20 @@ axes:
     (tmp_path / "study.yaml").write_text(text)
     arguments = [str(tmp_path / "study.yaml"), "-o", str(tmp_path / "out"), "--workers", "1", "--quiet"]
     assert main(["sweep", *arguments]) == 0
+
+
+def test_under_a_log_that_is_played_nothing_is_preempted():
+    """Jobs start as in the log, although the queue preempts."""
+    spec = Jobspec.from_shape("slot=1/core", duration=9).with_system(**{"preemptible-after": 0})
+    jobs = (
+        Job(name, at, spec, runtime=5, duration=9, queue=queue, wait=0)
+        for name, at, queue in (("A", 0, "batch"), ("U", 2, "urgent"))
+    )
+    assert starts(run(machine(1), *jobs, queues=QUEUES, policy="recorded")) == {"A": 0, "U": 5}
+
+
+@pytest.mark.parametrize("rules", [None, {}])
+def test_magnetic_reservations_beside_preemption_are_refused(rules):
+    one = {"name": "R", "start": 10, "duration": 10, "nodes": 1, "magnetic": True, "users": ["u"]}
+    with pytest.raises(ConfigError, match="magnetic with limits or preemption"):
+        run(machine(2), job("A", 0, "slot=1/core", 5), queues=QUEUES, preemption=rules, reservations=[one])
