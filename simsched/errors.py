@@ -21,6 +21,23 @@ MAX_MESSAGE = 600
 _QUOTE = re.compile(rf"""(?<!\w)(?:'[^']{{{MAX_QUOTE},}}'|"[^"]{{{MAX_QUOTE},}}")(?!\w)""")
 
 
+_PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\Z")
+
+
+def path_step(step: str | int) -> str:
+    """Return one step of a JSON path as text, to be put after the steps before it.
+
+    >>> path_step("count"), path_step(3), path_step("odd key")
+    ('.count', '[3]', '["odd key"]')
+    """
+    if isinstance(step, int):
+        return f"[{step}]"
+    if _PLAIN_KEY.match(step := str(step)):
+        return f".{step}"
+    quoted = step.replace("\\", "\\\\").replace('"', '\\"')
+    return f'["{quoted}"]'
+
+
 def clip(text: str, width: int = MAX_QUOTE) -> str:
     """Return `text` without its middle if it is longer than `width` characters.
 

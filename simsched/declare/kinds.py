@@ -15,7 +15,7 @@ from numbers import Integral, Real
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from simsched.errors import ConfigError, SimschedError, clip, did_you_mean
+from simsched.errors import ConfigError, SimschedError, clip, did_you_mean, path_step
 
 MOST = 2**53
 """Numbers of a document are less than this, unless their kind states another bound."""
@@ -209,20 +209,13 @@ def listed(
     return ValueKind(read, {"type": "array", "items": item.schema}, write)
 
 
-_ODD = re.compile(r'[.\[\]"]')
-
-
-def _step(name: str) -> str:
-    return f'["{name}"]' if _ODD.search(name) else f".{name}"
-
-
 def by_name(item: ValueKind, expected: str = "a table of names") -> ValueKind:
     """Return the kind of a table from names to values of one kind."""
 
     def read(value: Any, where: str) -> dict[str, Any]:
         if not isinstance(value, Mapping):
             raise ConfigError(f"{quoted(value)} is not a table", where=where, expected=expected)
-        each = [partial(item.read, one, f"{where}{_step(str(name))}") for name, one in value.items()]
+        each = [partial(item.read, one, f"{where}{path_step(str(name))}") for name, one in value.items()]
         return dict(zip(map(str, value), in_turn(each), strict=True))
 
     def write(values: Mapping[str, Any]) -> dict[str, Any]:

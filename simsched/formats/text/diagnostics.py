@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import FormatError, LimitError, SimschedError, clip
-from simsched.formats.text.excerpts import Path, format_path, parse_path
+from simsched.formats.text.excerpts import Path, format_path, parse_path, split_place
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -196,8 +196,13 @@ class Fault:
         if where:
             rest = rest.removeprefix(where).removeprefix(": ")
         steps = (error.key,) if error.key is not None else ()
-        path = (*parse_path(rest.partition(": ")[0]), *steps)
-        return cls(path, error.message, error.expected or "", at_key=bool(steps), where=where)
+        return cls(
+            (*split_place(rest)[0], *steps),
+            error.message,
+            error.expected or "",
+            at_key=bool(steps),
+            where=where,
+        )
 
     def error(self, kind: type[FormatError] = FormatError) -> FormatError:
         """Return the fault as an error."""

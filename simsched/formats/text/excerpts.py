@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, TypeAlias
 
+from simsched.errors import path_step
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -14,8 +16,8 @@ Path: TypeAlias = "tuple[str | int, ...]"
 MAX_DIGITS = 300
 """The most digits of a whole number in a document: the largest double has 309."""
 
-_PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\Z")
 _PATH_STEP = re.compile(r"""\.?([^.\[\]"]+)|\[(\d+)\]|\["((?:[^"\\]|\\.)*)"\]""")
+_PATH_AND_REST = re.compile(r"""((?:\["(?:[^"\\]|\\.)*"\]|(?!: ).)*)(?:: )?(.*)""", re.DOTALL)
 
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
@@ -54,16 +56,7 @@ def format_path(path: Sequence[str | int]) -> str:
     >>> format_path(("resources", 0, "with", 1, "odd key"))
     'resources[0].with[1]["odd key"]'
     """
-    text = ""
-    for step in path:
-        if isinstance(step, int):
-            text += f"[{step}]"
-        elif _PLAIN_KEY.match(step := str(step)):
-            text += f".{step}" if text else step
-        else:
-            quoted = step.replace("\\", "\\\\").replace('"', '\\"')
-            text += f'["{quoted}"]'
-    return text
+    return "".join(map(path_step, path)).removeprefix(".")
 
 
 def parse_path(text: str) -> Path:
@@ -80,3 +73,13 @@ def parse_path(text: str) -> Path:
         else:
             steps.append(key if key is not None else re.sub(r"\\(.)", r"\1", quoted))
     return tuple(steps)
+
+
+def split_place(text: str) -> tuple[Path, str]:
+    """Return the path that a place begins with, and the place within the value at that path.
+
+    >>> split_place('axes["q: x"][0]: order: kind')
+    (('axes', 'q: x', 0), 'order: kind')
+    """
+    path, inside = _PATH_AND_REST.fullmatch(text).groups()  # type: ignore[union-attr]
+    return parse_path(path), inside

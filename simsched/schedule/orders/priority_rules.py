@@ -16,7 +16,7 @@ import numpy as np
 
 from simsched.declare.kinds import ANYTHING, HIDDEN, ValueKind, by_name, choice, in_turn, unread
 from simsched.declare.table import Declared, field, fields_of, read_keys
-from simsched.errors import ConfigError, SimschedError, did_you_mean
+from simsched.errors import ConfigError, SimschedError, did_you_mean, path_step
 from simsched.formats.accounts import FINITE, AccountRow, finite, read_accounts, rows_of
 from simsched.formats.rfc.declared import DURATION, seconds
 from simsched.plugins.plugin_errors import failed, name_of, number_of, shown
@@ -283,7 +283,8 @@ def _factors(value: Any, where: str) -> tuple[Factor, ...]:
             where=where, expected="name → weight, such as age = 1000; or {weight, …}",
         )  # fmt: skip
     each = [
-        partial(_factor, str(name).replace("_", "-"), item, f"{where}.{name}") for name, item in value.items()
+        partial(_factor, str(name).replace("_", "-"), item, f"{where}{path_step(str(name))}")
+        for name, item in value.items()
     ]
     return tuple(in_turn(each))
 

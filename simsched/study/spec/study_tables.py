@@ -30,6 +30,7 @@ from simsched.declare.table import Declared, fields_of
 from simsched.errors import ConfigError, SimschedError
 from simsched.formats.text.diagnostics import Fault, Locations
 from simsched.formats.text.documents import load_document, read_text
+from simsched.formats.text.excerpts import split_place
 from simsched.simulation.options.run_config import from_document, make_config
 from simsched.study.spec.edits import parsed_edit
 from simsched.study.spec.run_task import KEEP, MODEL, Measure, TaskInput, canonical_json
@@ -281,7 +282,7 @@ class StudyReader:
         try:
             return kind.read(value, "")
         except SimschedError as error:
-            fault, inside = Fault.of(error), (error.where or "").partition(": ")[2]
+            fault, inside = Fault.of(error), split_place(error.where or "")[1]
             place = self.place((*path, *fault.path), key=fault.at_key)
             place = ": ".join(filter(None, (place, inside)))
             raise ConfigError(error.message, where=place, expected=error.expected) from None

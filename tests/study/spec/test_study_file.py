@@ -109,6 +109,8 @@ FAULTS = [
     ("rules: [{label: a, edit: x}]", "axes.rules[0].edit: unknown key 'edit'"),
     ("transforms: [[first(10), nope(1)]]", "axes.transforms[0][1]: unknown transform 'nope(1)'"),
     ("edits: [{label: a, value: [x]}]", "axes.edits[0].value[0]: unknown edit 'x'"),
+    ('"q: x": 5', '4:11: axes["q: x"]: 5 is not a list'),
+    ('"": 5', '4:7: axes[""]: 5 is not a list'),
     ("{a.b: [{label: 1}], a-b: [{label: 1}]}", "two axes have the column 'a_b'"),
 ]
 

@@ -331,6 +331,27 @@ def test_bad_maps(tmp_path, columns, message):
         read(tmp_path, "id,at,run,n,word\n1,100,60,4,soon\n2,101,60,4,later\n", columns)
 
 
+@pytest.mark.parametrize(
+    ("key", "place"),
+    [
+        (r'"q\"t"', r'["q\"t"]'),
+        (r'"a\\"', r'["a\\"]'),
+        ('""', '[""]'),
+        ('"a: b"', '["a: b"]'),
+        ("2", '["2"]'),
+        ("DONE", ".DONE"),
+    ],
+)
+def test_a_fault_of_a_map_has_its_line_whatever_the_key(tmp_path, key, place):
+    path = tmp_path / "map.yaml"
+    path.write_text(f"columns:\n  state:\n    values:\n      {key}: nope\n")
+    with pytest.raises(FormatError) as caught:
+        load_workload(tmp_path / "t.csv", columns=str(path))
+    assert str(caught.value).startswith(
+        f"{path}:4:{9 + len(key)}: columns.state.values{place}: unknown value"
+    )
+
+
 @pytest.mark.parametrize("text", ["n", "n = ", "nothing = 1", "exists (select 1)"])
 def test_bad_filters(tmp_path, text):
     with pytest.raises(SimschedError, match=r"filter"):
