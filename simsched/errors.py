@@ -7,10 +7,10 @@ command line prints the message and exits with status 2.  `nearest` finds the kn
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
 MAX_QUOTE = 60
 """The most characters of an input that a message quotes."""
@@ -84,8 +84,12 @@ class SimschedError(Exception):
 
     def at(self, where: str) -> SimschedError:
         """Return the same error with `where` before its own place."""
-        found = self._placed(f"{where}: {self.where}" if self.where else where)
-        found.others = tuple(other.at(where) for other in self.others)
+        return self.retold(lambda one: one._placed(f"{where}: {one.where}" if one.where else where))
+
+    def retold(self, tell: Callable[[SimschedError], SimschedError]) -> SimschedError:
+        """Return what a function makes of the error, with what it makes of the `others`."""
+        found, *others = map(tell, (self, *self.others))
+        found.others = tuple(others)
         return found
 
     def renamed(self, name: str, given: str) -> SimschedError:
@@ -99,7 +103,7 @@ class SimschedError(Exception):
             return self
         return self._placed(given + rest)
 
-    def _placed(self, where: str) -> SimschedError:
+    def _placed(self, where: str) -> Self:
         found = type(self)(self.message, where=where, expected=self.expected)
         found.key = self.key
         return found
@@ -154,9 +158,8 @@ class PluginError(ConfigError):
 
     trace: str = ""
 
-    def _placed(self, where: str) -> SimschedError:
+    def _placed(self, where: str) -> Self:
         found = super()._placed(where)
-        assert isinstance(found, PluginError)
         found.trace = self.trace
         return found
 

@@ -26,7 +26,7 @@ from simsched.declare.kinds import (
     whole,
 )
 from simsched.declare.table import Declared
-from simsched.errors import ClusterError, ConfigError, FormatError, RequestError
+from simsched.errors import ClusterError, ConfigError, FormatError, RequestError, SimschedError
 from simsched.formats.rfc.hostlist import Hostlist
 from simsched.formats.rfc.idset import Idset
 from simsched.formats.rfc.names import check_host, check_property
@@ -341,9 +341,10 @@ def parse_recipe(document: Any, *, where: str | None = None) -> Recipe:
     ('n0', 'n1')
     """
     try:
-        table = RecipeTable.read(document, where or "")
-    except ConfigError as error:
-        raise Fault.of(error, where or "").error() from None
+        table = RecipeTable.read(document, "")
+    except SimschedError as error:
+        found = error.retold(lambda one: Fault.of(one).error() if isinstance(one, ConfigError) else one)
+        raise (found.at(where) if where else found) from None
     groups = tuple(_group(one, _join(where, f"groups[{at}]")) for at, one in enumerate(table.groups))
     total = sum(len(group.hosts) for group in groups)
     if total > MAX_NODES:

@@ -9,7 +9,7 @@ import json
 import re
 from bisect import bisect_right
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from simsched.errors import FormatError, LimitError, SimschedError, clip
 from simsched.formats.text.excerpts import Path, format_path, parse_path, split_place
@@ -298,12 +298,10 @@ class CaretError(FormatError):
         self.text = text
         self.position = position
 
-    def at(self, where: str) -> CaretError:
-        """Return the same error with `where` put before its own place."""
-        place = f"{where}: {self.where}" if self.where else where
-        return type(self)(
-            self.message, where=place, expected=self.expected, text=self.text, position=self.position
-        )
+    def _placed(self, where: str) -> Self:
+        found = super()._placed(where)
+        found.text, found.position = self.text, self.position
+        return found
 
     def within(self, text: str, offset: int) -> CaretError:
         """Return the same error in `text`, of which this error's own text starts at `offset`."""

@@ -277,15 +277,19 @@ class StudyReader:
         Raises
         ------
         ConfigError
-            with line, column and path of the first fault.
+            with line, column and path of the first fault, and with the other faults as its `others`.
         """
-        try:
-            return kind.read(value, "")
-        except SimschedError as error:
+
+        def tell(error: SimschedError) -> ConfigError:
             fault, inside = Fault.of(error), split_place(error.where or "")[1]
             place = self.place((*path, *fault.path), key=fault.at_key)
             place = ": ".join(filter(None, (place, inside)))
-            raise ConfigError(error.message, where=place, expected=error.expected) from None
+            return ConfigError(error.message, where=place, expected=error.expected)
+
+        try:
+            return kind.read(value, "")
+        except SimschedError as error:
+            raise error.retold(tell) from None
 
     def find(self, name: str) -> Path:
         """Return the file of that name beside the study file or, without such a file, the name as a path."""

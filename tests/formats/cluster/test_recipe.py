@@ -131,6 +131,18 @@ def test_faults_name_their_path_and_what_was_expected(document, fault):
         parse_recipe(document, where="f.yaml")
 
 
+def test_all_faults_of_a_recipe_are_told_however_long_its_name():
+    document = group(hosts="n[0-", cores="x", cuont=3)
+    with pytest.raises(FormatError) as caught:
+        parse_recipe(document, where="long/" * 200 + "f.yaml")
+    faults = [str(fault) for fault in (caught.value, *caught.value.others)]
+    assert [fault.partition("/f.yaml: ")[2].partition(": ")[0] for fault in faults] == [
+        "groups[0].cuont",
+        "groups[0].hosts",
+        "groups[0].cores",
+    ]
+
+
 @pytest.mark.parametrize(
     ("words", "fault"),
     [

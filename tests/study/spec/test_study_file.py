@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from simsched.cli import main
 from simsched.errors import SimschedError
 from simsched.match.policies.policy import POLICIES
 from simsched.simulation.options.run_config import KEYS as OPTION_KEYS
@@ -174,6 +175,20 @@ def test_a_fault_of_the_file_has_its_place(tmp_path, text, said):
         load_study(file)
     assert str(caught.value).startswith((f"{file}:", f"{file} ", "nowhere.toml:"))
     assert said in str(caught.value)
+
+
+def test_every_fault_of_a_study_is_told_with_its_place(tmp_path, capsys):
+    file = written(
+        tmp_path, "cluster: tiny\nworkload: first-steps\nseeds: x\nzip: 3\naxes: {load: 3, order: 4}\n"
+    )
+    assert main(["sweep", str(file), "--dry-run"]) == 2
+    said = [line.partition("study.yaml:")[2] for line in capsys.readouterr().err.splitlines()]
+    assert [line.partition(" is not")[0] for line in said] == [
+        "5:14: axes.load: 3",
+        "5:24: axes.order: 4",
+        "4:6: zip: 3",
+        "3:8: seeds: 'x'",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -424,8 +424,11 @@ def given_map(value: object) -> ColumnMap | None:
 
 def _read(document: Any, where: str, content: str = "") -> ColumnMap:
     """Read a document; a fault has its line and column in the text."""
+    plain = "column map"
     try:
-        return ColumnMap.read(document, where)
+        return ColumnMap.read(document, plain).replace(where=where)
     except SimschedError as error:
-        fault = Fault.of(error, where)
-        raise (located([fault], content, where)[0] if content else fault).error() from None
+        faults = [Fault.of(one, plain) for one in (error, *error.others)]
+        first, *others = [one.error() for one in (located(faults, content, where) if content else faults)]
+        first.others = tuple(others)
+        raise first from None

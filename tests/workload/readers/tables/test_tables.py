@@ -352,6 +352,17 @@ def test_a_fault_of_a_map_has_its_line_whatever_the_key(tmp_path, key, place):
     )
 
 
+def test_every_fault_of_a_map_has_its_line_however_long_the_name_of_the_file(tmp_path):
+    folder = tmp_path.joinpath(*["long" * 50] * 4)
+    folder.mkdir(parents=True)
+    path = folder / "map.yaml"
+    path.write_text("columns:\n  submit: []\n  cores: {unit: s}\nrow: ''\n")
+    with pytest.raises(FormatError) as caught:
+        load_workload(tmp_path / "t.csv", columns=str(path))
+    found = [str(fault).partition("map.yaml:")[2] for fault in (caught.value, *caught.value.others)]
+    assert [place.partition(": ")[0] for place in found] == ["2:11", "3:11", "4:6"]
+
+
 @pytest.mark.parametrize("text", ["n", "n = ", "nothing = 1", "exists (select 1)"])
 def test_bad_filters(tmp_path, text):
     with pytest.raises(SimschedError, match=r"filter"):
