@@ -146,6 +146,9 @@ def text(what: str = "a name", expected: str = "a text", *, empty: bool = False)
     return ValueKind(read, {"type": "string"} if empty else {"type": "string", "minLength": 1})
 
 
+_NAME = text()
+
+
 def matching(pattern: str, what: str, expected: str = "") -> ValueKind:
     """Return the kind of texts in which a pattern occurs."""
     form = re.compile(f"{pattern[:-1]}\\Z" if pattern.endswith("$") else pattern)
@@ -181,10 +184,12 @@ def names(
 
     def read(value: Any, where: str) -> tuple[str, ...]:
         given = [value] if isinstance(value, str) else value
-        valid = isinstance(given, list | tuple) and all(isinstance(one, str) and one for one in given)
-        if not valid or not (given or empty):
+        if not isinstance(given, list | tuple) or not (given or empty):
             raise ConfigError(f"{quoted(value)} is not {what}", where=where, expected=expected)
-        return tuple(dict.fromkeys(given))
+        if given is not value:
+            return (_NAME.read(value, where),)
+        each = [partial(_NAME.read, one, f"{where}[{at}]") for at, one in enumerate(given)]
+        return tuple(dict.fromkeys(in_turn(each)))
 
     one = {"type": "string", "minLength": 1}
     many = {"type": "array", "items": one} | ({} if empty else {"minItems": 1})

@@ -172,13 +172,15 @@ def read_keys(value: Any, where: str, kinds: Mapping[str, ValueKind], join: str 
         raise error
 
     def refuse_again(key: str) -> None:
-        raise ConfigError(f"the key {key!r} is given twice", where=where, expected="one spelling of it")
+        error = ConfigError(f"the key {key!r} is given twice", where=where, expected="one spelling of it")
+        error.key = given[key]
+        raise error
 
     place = f"{where}{join}" if where else ""
     known = [key for key in kinds if key in given]
     faults = [partial(refuse, key) for name, key in given.items() if name not in kinds]
     faults += [partial(refuse_again, name) for name, key in spelt if given[name] != key]
-    reads = [partial(kinds[key].read, value[given[key]], f"{place}{key}") for key in known]
+    reads = [partial(kinds[key].read, value[given[key]], f"{place}{given[key]}") for key in known]
     return dict(zip(known, in_turn([*faults, *reads]), strict=True))
 
 

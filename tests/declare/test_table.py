@@ -117,7 +117,7 @@ def test_all_faults_are_reported_with_their_places_and_nearest_names():
         ({"crates": [{"label": "a", "sealed": 1}]}, "ship.crates[0].sealed: 1 is not true or false"),
         (
             {"crates": [{"label": "a", "owners": ["x", ""]}]},
-            "ship.crates[0].owners: ['x', ''] is not a name (expected a text, or a list of texts)",
+            "ship.crates[0].owners[1]: '' is not a name (expected a text)",
         ),
     ],
 )

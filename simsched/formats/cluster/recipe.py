@@ -8,11 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from msgspec import field
 
 from simsched.declare.kinds import (
+    ANYTHING,
     ValueKind,
     by_name,
     choice,
@@ -25,7 +26,7 @@ from simsched.declare.kinds import (
     text,
     whole,
 )
-from simsched.declare.table import Declared
+from simsched.declare.table import Declared, fields_of, read_keys
 from simsched.errors import ClusterError, ConfigError, FormatError, RequestError, SimschedError
 from simsched.formats.rfc.hostlist import Hostlist
 from simsched.formats.rfc.idset import Idset
@@ -192,6 +193,7 @@ class NodeGroup:
 class FatTree(Table, frozen=True, kw_only=True):
     """Leaf switches with their nodes, in pods or not, below spine switches or one fabric."""
 
+    type: Literal["fat-tree"] = "fat-tree"
     nodes_per_leaf: Count
     leaves_per_pod: MaybeCount = None
     spines: Count = 0
@@ -200,6 +202,7 @@ class FatTree(Table, frozen=True, kw_only=True):
 class Dragonfly(Table, frozen=True, kw_only=True):
     """Groups of routers; the nodes divide evenly over the routers."""
 
+    type: Literal["dragonfly"] = "dragonfly"
     groups: Count
     routers_per_group: Count
 
@@ -220,34 +223,33 @@ class Switch(Table, frozen=True, kw_only=True):
 class SwitchTree(Table, frozen=True, kw_only=True):
     """A network whose switches are listed one by one, as in Slurm's topology.conf."""
 
+    type: Literal["tree"] = "tree"
     switches: Annotated[tuple[Switch, ...], sized(_tables(Switch))]
 
 
 NETWORKS: dict[str, type[Table]] = {"fat-tree": FatTree, "dragonfly": Dragonfly, "tree": SwitchTree}
 
 
+_KEYS_OF_NETWORKS = {key: ANYTHING for table in NETWORKS.values() for key in fields_of(table)}
+_KEYS_OF_NETWORKS["type"] = choice(*NETWORKS)
+
+
 def _network(value: Any, where: str) -> Table:
-    if not isinstance(value, Mapping):
-        raise FormatError(f"{quoted(value)} is not a table", where=where, expected=" or ".join(NETWORKS))
-    if "type" not in value:
+    given = read_keys(value, where, _KEYS_OF_NETWORKS)
+    if "type" not in given:
         raise FormatError("the key 'type' is missing", where=where, expected=" or ".join(NETWORKS))
-    table = NETWORKS[choice(*NETWORKS).read(value["type"], where)]
-    return table.read({key: one for key, one in value.items() if key != "type"}, where)
-
-
-def _plain_network(network: Table) -> dict[str, Any]:
-    kind = next(kind for kind, table in NETWORKS.items() if isinstance(network, table))
-    return {"type": kind, **network.to_dict()}
+    return NETWORKS[given["type"]].read(value, where)
 
 
 def _network_schema(kind: str, table: type[Table]) -> dict[str, Any]:
     own = table.schema()
-    own["properties"] = {"type": {"const": kind}, **own["properties"]}
     return {**own, "title": kind.replace("-", " "), "required": ["type", *own["required"]]}
 
 
 _NETWORK = ValueKind(
-    _network, {"oneOf": [_network_schema(*item) for item in NETWORKS.items()]}, _plain_network
+    _network,
+    {"oneOf": [_network_schema(*item) for item in NETWORKS.items()]},
+    lambda network: {"type": network.type, **network.to_dict()},
 )
 
 

@@ -119,8 +119,13 @@ def test_recipes_are_written_as_yaml_that_reads_back():
         ({**group(), "racks": 2, "levels": []}, "racks and levels are both given"),
         (
             {**group(), "network": {"type": "mesh"}},
-            "network: unknown value 'mesh' .expected fat-tree, dragonfly, tree",
+            "network.type: unknown value 'mesh' .expected fat-tree, dragonfly, tree",
         ),
+        (
+            {**group(), "network": {"type ": "tree", "spines": 2}},
+            "unknown key 'type '; did you mean type",
+        ),
+        ({**group(), "network": {"spines": 2}}, "network: the key 'type' is missing .expected fat-tree or"),
         ({**group(), "network": {"type": "dragonfly"}}, "network: the key 'groups' is missing"),
         ({**group(), "power": {"per": {}}}, "power.per: the number of keys is 0 .expected at least 1 key"),
         ({**group(), "version": 2}, "version: 2 is not the version of recipes .expected 1"),
