@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import date
 from functools import partial
 from math import inf
 from numbers import Integral, Real
@@ -57,8 +58,25 @@ def unread(**schema: Any) -> ValueKind:
 
 
 def quoted(value: object) -> str:
-    """Return a value as a message quotes it."""
-    return "a huge number" if isinstance(value, int) and abs(value) > MOST else clip(repr(value))
+    """Return a value as a message quotes it.
+
+    >>> quoted("yes"), quoted(None), quoted({}), quoted(True)
+    ("'yes'", 'null', 'an object', 'true')
+    """
+    if value is None or isinstance(value, bool):
+        return "null" if value is None else str(value).lower()
+    if isinstance(value, Mapping):
+        return "an object"
+    if isinstance(value, int) and abs(value) > MOST:
+        return "a huge number"
+    return clip(str(value) if isinstance(value, date) else repr(value))
+
+
+def _is_not(value: object, what: str, where: str, expected: str | None) -> ConfigError:
+    """Return the fault of a value that is not `what`, with the expectation where that says more."""
+    return ConfigError(
+        f"{quoted(value)} is not {what}", where=where, expected=expected if expected != what else None
+    )
 
 
 def in_turn(reads: Iterable[Callable[[], Any]]) -> list[Any]:
@@ -81,6 +99,10 @@ def in_turn(reads: Iterable[Callable[[], Any]]) -> list[Any]:
     return found
 
 
+def _bound(value: float) -> str:
+    return f"{int(value) if value % 1 == 0 else value:,}"
+
+
 def number(
     least: float = -inf,
     most: float = MOST,
@@ -91,14 +113,19 @@ def number(
 ) -> ValueKind:
     """Return the kind of numbers from `least` up to and including `most`; `what` is their name."""
     name = what or ("a whole number" if whole else "a number")
-    span = f"from {least:,} to {most:,}" if most != MOST else f"of {least:,} or more" if least > -inf else ""
+    low, high = _bound(least), _bound(most)
+    if most != MOST:
+        span = f"from {low} to {high}" if least > -inf else f"up to {high}"
+    else:
+        span = f"of {low} or more" if least > -inf else ""
 
     def read(value: Any, where: str) -> Any:
         known = isinstance(value, Integral if whole else Real) and not isinstance(value, bool)
         if not known or not least <= value <= most:
-            fault = f"is not {name}" if what or not known else "is out of range"
-            text = f"{quoted(value)} {fault}"
-            raise ConfigError(text, where=where, expected=expected or f"{name} {span}".rstrip())
+            wanted = expected or f"{name} {span}".rstrip()
+            if what or not known:
+                raise _is_not(value, name, where, wanted)
+            raise ConfigError(f"{quoted(value)} is out of range", where=where, expected=wanted)
         return int(value) if whole else value
 
     bounds = {"minimum": least, "maximum": most}
@@ -128,19 +155,20 @@ def choice(*words: str) -> ValueKind:
 
 def _switch(value: Any, where: str) -> bool:
     if not isinstance(value, bool):
-        raise ConfigError(f"{quoted(value)} is not true or false", where=where)
+        raise _is_not(value, "true or false", where, None)
     return value
 
 
 SWITCH = ValueKind(_switch, {"type": "boolean"})
 
 
-def text(what: str = "a name", expected: str = "a text", *, empty: bool = False) -> ValueKind:
-    """Return the kind of texts, by default of at least one character."""
+def text(what: str = "", expected: str = "a text", *, empty: bool = False) -> ValueKind:
+    """Return the kind of texts, by default names of at least one character."""
+    noun = what or ("a text" if empty else "a name")
 
     def read(value: Any, where: str) -> str:
         if not isinstance(value, str) or not (value or empty):
-            raise ConfigError(f"{quoted(value)} is not {what}", where=where, expected=expected)
+            raise _is_not(value, noun, where, expected)
         return value
 
     return ValueKind(read, {"type": "string"} if empty else {"type": "string", "minLength": 1})
@@ -151,11 +179,12 @@ _NAME = text()
 
 def matching(pattern: str, what: str, expected: str = "") -> ValueKind:
     """Return the kind of texts in which a pattern occurs."""
+    # in Python, $ is also before a line end at the end of the text
     form = re.compile(f"{pattern[:-1]}\\Z" if pattern.endswith("$") else pattern)
 
     def read(value: Any, where: str) -> str:
         if not isinstance(value, str) or not form.search(value):
-            raise ConfigError(f"{quoted(value)} is not {what}", where=where, expected=expected or what)
+            raise _is_not(value, what, where, expected)
         return value
 
     return ValueKind(read, {"type": "string", "pattern": pattern, "description": expected or what})
@@ -171,7 +200,7 @@ def scalar(what: str) -> ValueKind:
 
     def read(value: Any, where: str) -> str | float:
         if isinstance(value, bool) or not isinstance(value, str | int | float):
-            raise ConfigError(f"{quoted(value)} is not {what}", where=where, expected="a text or a number")
+            raise _is_not(value, what, where, "a text or a number")
         return value
 
     return ValueKind(read, {"type": ["string", "number"]})
@@ -185,7 +214,7 @@ def names(
     def read(value: Any, where: str) -> tuple[str, ...]:
         given = [value] if isinstance(value, str) else value
         if not isinstance(given, list | tuple) or not (given or empty):
-            raise ConfigError(f"{quoted(value)} is not {what}", where=where, expected=expected)
+            raise _is_not(value, what, where, expected)
         if given is not value:
             return (_NAME.read(value, where),)
         each = [partial(_NAME.read, one, f"{where}[{at}]") for at, one in enumerate(given)]
@@ -204,7 +233,7 @@ def listed(
     def read(value: Any, where: str) -> tuple[Any, ...]:
         given = value if isinstance(value, list | tuple) else [value]
         if given is not value and (not one_alone or isinstance(value, str | int | float | None)):
-            raise ConfigError(f"{quoted(value)} is not {what}", where=where, expected=expected)
+            raise _is_not(value, what, where, expected)
         each = [partial(item.read, one, f"{where}[{at}]") for at, one in enumerate(given)]
         return tuple(in_turn(each))
 
@@ -219,7 +248,7 @@ def by_name(item: ValueKind, expected: str = "a table of names") -> ValueKind:
 
     def read(value: Any, where: str) -> dict[str, Any]:
         if not isinstance(value, Mapping):
-            raise ConfigError(f"{quoted(value)} is not a table", where=where, expected=expected)
+            raise _is_not(value, "a table", where, expected)
         each = [partial(item.read, one, f"{where}{path_step(str(name))}") for name, one in value.items()]
         return dict(zip(map(str, value), in_turn(each), strict=True))
 

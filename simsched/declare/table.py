@@ -79,7 +79,7 @@ class Declared(msgspec.Struct, frozen=True, rename="kebab"):
         found = read_keys(value, where, {key: one.kind for key, one in known.items()}, cls.join)
         for key, one in known.items():
             if one.required and key not in found and base is None:
-                raise ConfigError(f"the key {key!r} is missing", where=where, expected=one.text or None)
+                raise ConfigError(f"the key {key!r} is missing", where=where, expected=_meaning(one))
         given = {known[key].name: item for key, item in found.items()}
         if "where" in cls.__struct_fields__:
             given["where"] = where
@@ -182,6 +182,11 @@ def read_keys(value: Any, where: str, kinds: Mapping[str, ValueKind], join: str 
     faults += [partial(refuse_again, name) for name, key in spelt if given[name] != key]
     reads = [partial(kinds[key].read, value[given[key]], f"{place}{given[key]}") for key in known]
     return dict(zip(known, in_turn([*faults, *reads]), strict=True))
+
+
+def _meaning(one: DeclaredField) -> str | None:
+    """Return the meaning of a key, if it is more than the key."""
+    return one.text if one.text not in ("", f"the {one.key}") else None
 
 
 def _key(key: object, kinds: Iterable[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import date
 from typing import Annotated, Any, Literal
 
 import jsonschema
@@ -17,8 +18,10 @@ from simsched.simulation.preemption.checkpoint_rules import CheckpointRules
 from simsched.simulation.preemption.preemption_rules import PreemptionRules, QosRule
 from simsched.simulation.reservations.reservation_rules import AdvanceReservation
 from simsched.study.search_values import CalibrationRequest, SizingRequest
+from simsched.study.spec.study_tables import StudyTable
 from simsched.workload.models.log_model import JobClass
 from simsched.workload.models.mix import Mix, Part
+from simsched.workload.readers.tables.column_map import ColumnMap
 
 
 class Crate(Declared, frozen=True):
@@ -88,7 +91,7 @@ def test_all_faults_are_reported_with_their_places_and_nearest_names():
             "(expected label, most-kg, count, colour, sealed, owners)"
         ),
         "ship.crates[0].label: '' is not a name (expected a text)",
-        "ship.crates[1].count: True is not a whole number (expected a whole number of 1 or more)",
+        "ship.crates[1].count: true is not a whole number (expected a whole number of 1 or more)",
         "ship.crates[1].colour: unknown value 'gren'; did you mean green? (expected red or green)",
         "ship.holds.fore: the key 'label' is missing (expected its name)",
         "ship.holds.aft: 7 is not a table (expected label, most-kg, count, colour, sealed, owners)",
@@ -123,6 +126,47 @@ def test_all_faults_are_reported_with_their_places_and_nearest_names():
 )
 def test_a_fault_has_its_place_and_the_expected_value(value, fault):
     assert faults(value) == [fault]
+
+
+def test_values_are_quoted_as_documents_spell_them():
+    document = {"crates": [{"label": {}, "owners": [date(2024, 1, 1), None], "sealed": None}]}
+    assert faults(document) == [
+        "ship.crates[0].label: an object is not a name (expected a text)",
+        "ship.crates[0].sealed: null is not true or false",
+        "ship.crates[0].owners[0]: 2024-01-01 is not a name (expected a text)",
+        "ship.crates[0].owners[1]: null is not a name (expected a text)",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("table", "document", "fault"),
+    [
+        (
+            StudyTable,
+            {"workload": "w", "cluster": "c", "description": 5},
+            "ship.description: 5 is not a text",
+        ),
+        (
+            StudyTable,
+            {"workload": "w", "cluster": "c", "name": 5},
+            "ship.name: 5 is not a name that is not blank",
+        ),
+        (StudyTable, {"workload": "w", "cluster": "c", "zip": 5}, "ship.zip: 5 is not a list"),
+        (StudyTable, {"cluster": "c"}, "ship: the key 'workload' is missing"),
+        (
+            Part,
+            {"shape": "slot/core", "weight": "x"},
+            "ship.weight: 'x' is not a number (expected a number up to 1,000,000,000,000,000,000)",
+        ),
+        (
+            ColumnMap,
+            {"columns": {"submit": {"column": "t", "missing": [True]}}},
+            "ship: columns.submit.missing[0]: true is not a text or a number",
+        ),
+    ],
+)
+def test_an_expectation_does_not_repeat_the_fault(table, document, fault):
+    assert faults(document, table)[0] == fault
 
 
 def test_values_of_a_base_take_the_place_of_the_defaults():
@@ -178,7 +222,7 @@ def test_an_annotation_without_a_kind_is_an_error_of_the_declaration():
 
 def test_null_is_no_value_where_there_is_no_other_default():
     assert Crate.read({"label": "a", "most-kg": None}, "crate") == Crate("a", where="crate")
-    assert faults({"label": "a", "count": None}, Crate)[0].startswith("ship.count: None is not")
+    assert faults({"label": "a", "count": None}, Crate)[0].startswith("ship.count: null is not")
 
 
 def test_two_spellings_of_one_key_are_refused():

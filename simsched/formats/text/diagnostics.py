@@ -262,15 +262,11 @@ def shown(value: Any) -> str:
     >>> shown("yes"), shown(None), shown({}), shown(True)
     ("'yes'", 'null', 'an object', 'true')
     """
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, dict):
-        return "an object"
+    from simsched.declare.kinds import quoted  # imported only for a fault
+
     if isinstance(value, (list, tuple)):
         return "a list" if value else "an empty list"
-    return clip(repr(value), 40)
+    return clip(quoted(value), 40)
 
 
 # -- faults in a text of one line -------------------------------------------------------

@@ -217,8 +217,9 @@ class MappedColumn:
 
 
 _COLUMN, _SQL = words("the name of a column"), words("an expression in SQL")
+_TEXTS = ("a list", "a list of texts")
 _ZONE = words("a time zone, such as Europe/Rome")
-_CELLS = listed(scalar("a text or a number"), "a list", one_alone=False)
+_CELLS = listed(scalar("a text or a number"), "a list", "a list of texts and numbers", one_alone=False)
 _OWN: dict[str, dict[str, ValueKind]] = {
     "id": {},
     **{name: {"format": _FORMAT, "zone": _ZONE} for name in TIMES},
@@ -294,9 +295,9 @@ class ColumnMap(Declared, frozen=True, kw_only=True, rename=None):
     doi: Annotated[str, text(empty=True)] = ""
     cite: Annotated[str, text(empty=True)] = ""
     url: Annotated[str, text(empty=True)] = ""
-    notes: Annotated[tuple[str, ...], listed(text(empty=True), "a list", one_alone=False)] = ()
+    notes: Annotated[tuple[str, ...], listed(text(empty=True), *_TEXTS, one_alone=False)] = ()
     format: Annotated[str, choice("csv", "json", "parquet", "swf")] = ""
-    header: Annotated[tuple[str, ...], sized(listed(_COLUMN, "a list", one_alone=False), different=True)] = ()
+    header: Annotated[tuple[str, ...], sized(listed(_COLUMN, *_TEXTS, one_alone=False), different=True)] = ()
     delimiter: str = ""
     filter: Annotated[str, words("a condition in SQL")] = ""
     zone: Annotated[str, _ZONE] = ""
