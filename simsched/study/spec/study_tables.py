@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 READING = {key: one.name for key, one in fields_of(LogReading).items()}
 """Key of a workload in a study file → keyword of `load_workload`."""
 MOST_VALUES = 100_000
+"""The most values of an axis, and the most seeds."""
 MODELS = ("lublin", "mix")
 KEPT = {
     "figures": (),
@@ -174,12 +175,12 @@ _AXIS = ValueKind(
     {**AxisTemplate.schema(), **_SETTINGS.schema, "type": ["array", "object"]},
 )
 _GROUP = sized(_list(TEXT), 2, different=True)
-_SEED = sized(_list(whole(0, 2**63 - 1)), different=True)
-_SEEDS = whole(1, MOST_VALUES)
+_SEED_LIST = sized(_list(whole(0, 2**63 - 1)), different=True)
+_SEED_COUNT = whole(1, MOST_VALUES)
 
 
 def _seeds(value: Any, where: str) -> tuple[int, ...]:
-    seeds: tuple[int, ...] = (_SEED if isinstance(value, list) else _SEEDS).read(value, where)
+    seeds: tuple[int, ...] = (_SEED_LIST if isinstance(value, list) else _SEED_COUNT).read(value, where)
     return seeds if isinstance(value, list) else tuple(range(value))
 
 
@@ -224,7 +225,8 @@ class StudyTable(Declared, frozen=True, kw_only=True):
     include: Annotated[list[dict[str, Any]], _list(sized(_TABLE))] = msgspec.field(default_factory=list)
     exclude: Annotated[list[dict[str, Any]], _list(sized(_TABLE))] = msgspec.field(default_factory=list)
     seeds: Annotated[
-        tuple[int, ...], ValueKind(_seeds, {**_SEED.schema, **_SEEDS.schema, "type": ["integer", "array"]})
+        tuple[int, ...],
+        ValueKind(_seeds, {**_SEED_LIST.schema, **_SEED_COUNT.schema, "type": ["integer", "array"]}),
     ] = (0,)
     keep: Annotated[
         tuple[str, ...], ValueKind(_kept, {"type": ["string", "array"], "enum": [*KEPT, *_LISTS]})
@@ -232,9 +234,9 @@ class StudyTable(Declared, frozen=True, kw_only=True):
     measure: Measure = Measure()
 
     def checked(self, where: str) -> Self:
-        """Return the study; ConfigError for one without a cluster and a site."""
+        """Return the study; ConfigError for one with neither a cluster nor a site."""
         if self.cluster is None and self.site is None:
-            raise ConfigError("the key 'cluster' is missing", where=where)
+            raise ConfigError("the key 'cluster' is missing", where=where, expected="cluster or site")
         return self
 
     @classmethod

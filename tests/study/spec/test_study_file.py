@@ -152,6 +152,7 @@ def test_a_fault_of_an_axis_has_its_place(tmp_path, axis, said):
             "cluster: tiny\nworkload: month\ntransforms: [first(5)]\n",
             "3:1: transforms: unknown key 'transforms'; it belongs under 'workload'",
         ),
+        ("workload: month\n", "1:1: the key 'cluster' is missing (expected cluster or site)"),
         ("cluster: tiny\nworkload: month\nseed: 3\n", "3:1: seed: unknown key 'seed'"),
         ("cluster: tiny\nworkload: month\nseeds: 0\n", "seeds: 0 is out of range (expected a whole number"),
         ("cluster: tiny\nworkload: month\nseeds: [1, 1]\n", "3:8: seeds: an item of the list occurs twice"),

@@ -253,7 +253,8 @@ def _entry(own: Mapping[str, ValueKind]) -> ValueKind:
             columns_in(given["expression"], where)
         return MappedColumn(**given)
 
-    return ValueKind(read, {"oneOf": [_COLUMN.schema, table_of(keys).schema]})
+    one_source = {"oneOf": [{"required": ["column"]}, {"required": ["expression"]}]}
+    return ValueKind(read, {"oneOf": [_COLUMN.schema, {**table_of(keys).schema, **one_source}]})
 
 
 _TABLE = table_of({name: _entry(own) for name, own in _OWN.items()})

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import gzip
 import json
+from contextlib import nullcontext
 
 import duckdb
 import pandas as pd
 import pytest
+from jsonschema import Draft202012Validator
 
 import simsched as ss
+from simsched.cli import main
 from simsched.errors import ConfigError, FormatError, SimschedError, WorkloadError
 from simsched.workload.load import load_workload
+from simsched.workload.readers.tables.column_map import ColumnMap
 
 BASE = {"id": "id", "submit": "at", "runtime": "run", "cores": "n"}
 HEAD = "id,at,run,n\n"
@@ -361,6 +365,24 @@ def test_every_fault_of_a_map_has_its_line_however_long_the_name_of_the_file(tmp
         load_workload(tmp_path / "t.csv", columns=str(path))
     found = [str(fault).partition("map.yaml:")[2] for fault in (caught.value, *caught.value.others)]
     assert [place.partition(": ")[0] for place in found] == ["2:11", "3:11", "4:6"]
+
+
+@pytest.mark.parametrize(
+    ("entry", "fits"),
+    [
+        ("t", True),
+        ({"column": "t"}, True),
+        ({"expression": "t + 1", "zone": "UTC"}, True),
+        ({"column": "t", "expression": "t + 1"}, False),
+        ({"zone": "UTC"}, False),
+    ],
+)
+def test_the_schema_takes_the_entries_that_the_reader_takes(capsys, entry, fits):
+    document = {"columns": {"submit": entry, "runtime": "run", "cores": "n"}}
+    assert main(["schema", "column-map"]) == 0
+    assert Draft202012Validator(json.loads(capsys.readouterr().out)).is_valid(document) is fits
+    with nullcontext() if fits else pytest.raises(ConfigError, match="source of the value"):
+        ColumnMap.read(document, "map")
 
 
 @pytest.mark.parametrize("text", ["n", "n = ", "nothing = 1", "exists (select 1)"])
