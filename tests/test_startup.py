@@ -45,6 +45,13 @@ def test_light_verbs_import_nothing_heavy(arguments):
     assert modules & HEAVY == set()
 
 
+@pytest.mark.parametrize("verb", ["workload", "match", "feasible"])
+def test_help_imports_no_answers(verb):
+    modules = imported_by(f"from simsched.cli import main\nassert main([{verb!r}, '--help']) == 0")
+    assert modules & HEAVY <= {"msgspec"}  # flags are declared structs
+    assert "simsched.declare.answers" not in modules
+
+
 def test_run_refuses_an_unknown_cluster_before_heavy_imports(tmp_path):
     arguments = ["run", "no-such-cluster", "month", "-o", str(tmp_path / "run")]
     code = f"""import contextlib, io

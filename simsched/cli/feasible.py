@@ -10,7 +10,6 @@ from simsched.cli.options.requests import (
     AS_CLUSTER,
     REFUSALS,
     NamedRequest,
-    Refusal,
     add_common,
     as_text,
     note_clusters,
@@ -22,12 +21,9 @@ from simsched.cli.options.requests import (
 from simsched.cli.options.site_options import site_of
 from simsched.cli.support.output import print_lines
 from simsched.cli.support.verbs import add_verb
-from simsched.declare.answers import UNSET, UnsetType, Written
 from simsched.declare.flags import Flags, field, flag
 from simsched.errors import ConfigError
 from simsched.garbage import seldom_collected
-from simsched.match.explain.reason_codes import Reason, ReasonCode
-from simsched.match.explain.reasons import ReasonsAnswer
 from simsched.text_table import table_lines
 
 if TYPE_CHECKING:
@@ -35,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from simsched.cli.options.queue_options import QueueQuestion
+    from simsched.cli.options.request_answers import Yes
     from simsched.cli.options.requests import Answers
     from simsched.cli.support.parser import Subparsers
     from simsched.formats.jobspec.jobspec import Jobspec
@@ -155,49 +152,9 @@ def _feasible_table(answers: Mapping[str, Answers], yes: Yes) -> Iterator[str]:
     yield from table_lines(rows)
 
 
-Yes = Literal["yes", "now"]
-
-
-class FeasibleAnswer(Written, frozen=True, kw_only=True):
-    """The answer about one request.
-
-    cluster : where several clusters were asked.
-    reasons : why the request is refused.
-    queue : with a configuration: the queue of the request; null without one.
-    duration : seconds, the request's own or a default; null if unlimited.
-    notes : remarks that do not refuse the request.
-    queues : each queue: the codes of the reasons against the request there.
-    """
-
-    cluster: str | None = None
-    version: Literal[1]
-    request: str
-    answer: Yes | Refusal
-    reasons: ReasonsAnswer | None = None
-    queue: str | UnsetType | None = UNSET
-    duration: float | UnsetType | None = UNSET
-    notes: tuple[Reason, ...] | UnsetType = UNSET
-    queues: dict[str, tuple[ReasonCode, ...]] | UnsetType = UNSET
-
-
-FeasibleAnswers = list[FeasibleAnswer]
-
-
-def answer_of(
-    request: NamedRequest, outcome: Outcome, yes: Yes, cluster: str | None = None
-) -> FeasibleAnswer:
-    """Return an answer as it is written; a refusal has its reasons."""
-    return FeasibleAnswer(
-        cluster=cluster,
-        version=1,
-        request=request.label,
-        answer=yes if outcome else REFUSALS[outcome.status],
-        reasons=None if outcome else outcome.reasons.answer(),
-        **({} if outcome.placement is None else outcome.placement.to_dict()),
-    )
-
-
 def _feasible_json(answers: Mapping[str, Answers], yes: Yes) -> Iterator[str]:
+    from simsched.cli.options.request_answers import answer_of
+
     several = len(answers) > 1
     rows = [
         answer_of(request, outcome, yes, cluster if several else None).to_dict()

@@ -10,7 +10,6 @@ from simsched.cli.options.requests import (
     AS_CLUSTER,
     REFUSALS,
     NamedRequest,
-    Refusal,
     add_common,
     as_text,
     note_clusters,
@@ -21,10 +20,7 @@ from simsched.cli.options.requests import (
 )
 from simsched.cli.options.site_options import site_of
 from simsched.cli.support.verbs import add_verb
-from simsched.declare.answers import Written
 from simsched.declare.flags import Flags
-from simsched.formats.cluster.rset import WrittenR
-from simsched.match.explain.reasons import ReasonsAnswer
 from simsched.text_table import table_lines
 
 if TYPE_CHECKING:
@@ -33,7 +29,7 @@ if TYPE_CHECKING:
 
     from simsched.cli.options.requests import Answers
     from simsched.cli.support.parser import Subparsers
-    from simsched.formats.cluster.rset import ResourceSet
+    from simsched.formats.cluster.rset import ResourceSet, WrittenR
     from simsched.graph.index.index import Index
     from simsched.match.state.selection import Selection
 
@@ -99,27 +95,10 @@ def as_jgf(outcomes: Answers, index: Index) -> str:
     return "\n".join(json.dumps(jgf_of(selection, index)) for _, selection in _selections(outcomes))
 
 
-class MatchAnswer(Written, frozen=True, kw_only=True):
-    """The answer about one request.
-
-    reasons : why the request is refused.
-    id : the number of the allocation.
-    R : the allocation (RFC 20).
-    """
-
-    version: Literal[1]
-    request: str
-    answer: Literal["matched"] | Refusal
-    reasons: ReasonsAnswer | None = None
-    id: int | None = None
-    R: WrittenR | None = None
-
-
-MatchAnswers = list[MatchAnswer]
-
-
 def as_document(outcomes: Answers, _: Index) -> str:
     """Return all answers as one JSON document; refusals have their reasons."""
+    from simsched.cli.options.request_answers import MatchAnswer
+
     answers = [
         MatchAnswer(
             version=1,

@@ -9,17 +9,23 @@ from simsched.cli.support.output import print_lines, write
 from simsched.cli.support.verbs import add_verb
 from simsched.declare.flags import Flags, flag
 
+if TYPE_CHECKING:
+    import argparse
+
+    from simsched.cli.support.parser import Subparsers
+
+
 ANSWERS = {
     "calibration": "study.calibration.calibration:CalibrationAnswer",
     "check-findings": "check.rules:CheckResult",
     "cluster-differences": "graph.inspect.diff:Differences",
     "cluster-summary": "graph.inspect.view:Summary",
-    "feasible-answers": "cli.feasible:FeasibleAnswers",
+    "feasible-answers": "cli.options.request_answers:FeasibleAnswers",
     "fit-check": "workload.models.fit_check:FitAnswer",
-    "flurries": "cli.workload_logs:FlurriesAnswer",
+    "flurries": "workload.transforms.flurries:FlurriesAnswer",
     "forecast": "simulation.forecast.start_times:Forecasts",
     "forecast-errors": "simulation.forecast.horizon_errors:HorizonErrors",
-    "match-answers": "cli.match:MatchAnswers",
+    "match-answers": "cli.options.request_answers:MatchAnswers",
     "policies": "cli.policies:Policies",
     "r": "formats.cluster.rset:WrittenR",
     "report": "report.export:ReportAnswer",
@@ -44,11 +50,6 @@ ANSWERS = {
     "workload-summary": "workload.describe:WorkloadSummary",
 }
 """Name of the schema of an answer → the module and the type from which the answer is written."""
-
-if TYPE_CHECKING:
-    import argparse
-
-    from simsched.cli.support.parser import Subparsers
 
 
 class SchemaFlags(Flags, frozen=True):

@@ -225,7 +225,7 @@ def _json_kind(text: str) -> str:
     return "workload" if "jobs" in keys else "constraint" if operators & keys.keys() else "auto"
 
 
-#: WrittenKeys that identify a kind of document, in the order of the checks.
+#: Keys that identify a kind of document, in the order of the checks.
 _KEYS = (
     ({"execution"}, "r"),
     ({"R_lite"}, "r"),

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import sys
 from math import isnan
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from simsched.cli.options.workloads import generator, read_workloads
 from simsched.cli.support.messages import note
 from simsched.cli.support.output import put, terminal_width
-from simsched.declare.answers import extended
 from simsched.declare.flags import Flags, flag
-from simsched.workload.transforms.flurries import Flurry
 
 if TYPE_CHECKING:
     import argparse
@@ -19,8 +17,8 @@ if TYPE_CHECKING:
     from simsched.workload.job import Workload
     from simsched.workload.models.fit_check import Distance, FitCheck
     from simsched.workload.models.log_model import LogModel
+    from simsched.workload.transforms.flurries import FlurriesAnswer, Flurry
 
-FlurryAnswer: Any = extended("FlurryAnswer", Flurry, without=["members"])
 MAX_CLASSES = 64
 
 
@@ -144,18 +142,6 @@ def _distances(found: FitCheck) -> list[str]:
 
 
 # --- flurries
-
-
-class FlurriesAnswer(TypedDict):
-    """The flurries of a log.
-
-    jobs : number of jobs of the log.
-    median_day : jobs of a median day.
-    """
-
-    jobs: int
-    median_day: float
-    flurries: list[FlurryAnswer]
 
 
 def list_flurries(args: argparse.Namespace) -> int:

@@ -16,8 +16,9 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypedDict
 
+from simsched.declare.answers import extended
 from simsched.errors import ConfigError
 from simsched.workload.flat_counts import procs_of
 from simsched.workload.transforms.resample import DAY
@@ -61,6 +62,21 @@ class Flurry:
     equal: float
     work: float
     members: tuple[int, ...]
+
+
+FlurryAnswer: Any = extended("FlurryAnswer", Flurry, without=["members"])
+
+
+class FlurriesAnswer(TypedDict):
+    """The flurries of a log.
+
+    jobs : number of jobs of the log.
+    median_day : jobs of a median day.
+    """
+
+    jobs: int
+    median_day: float
+    flurries: list[FlurryAnswer]
 
 
 def median_day(workload: Workload) -> float:
