@@ -7,6 +7,8 @@ the queues of a running engine.
 from __future__ import annotations
 
 from heapq import merge
+from itertools import takewhile
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from simsched.simulation.environment import DISRUPTION
@@ -44,22 +46,22 @@ def windows_of(queue: Queue, after: float) -> Iterator[tuple[float, float]]:
             stop, start = begin, end
         start = max(start, end)
         if start - max(stop, last) > 8 * DAY:  # longer than a week without a gap
-            yield stop, float("inf")
+            yield stop, inf
             return
     if stop is not None:
         yield stop, start
 
 
-def stops_until(queue: Queue, end: float) -> list[tuple[float, float]]:
-    """Return the windows of a queue for ``run.json``: weekly hours only up to the `end` (s)."""
-    if not queue.weekly:
-        return list(queue.windows)
-    found = []
-    for stop, start in windows_of(queue, 0):
-        if stop >= end > 0:
-            break
-        found.append((max(stop, 0), start))
-    return found
+def stops_until(queue: Queue, end: float) -> list[tuple[float, float | None]]:
+    """Return the windows of a queue for ``run.json``: weekly hours only up to the `end` (s).
+
+    A window without an end has None in its place.
+    """
+    found: Iterable[tuple[float, float]] = queue.windows
+    if queue.weekly:
+        began = takewhile(lambda window: window[0] < end or end <= 0, windows_of(queue, 0))
+        found = ((max(stop, 0), start) for stop, start in began)
+    return [(stop, start if start < inf else None) for stop, start in found]
 
 
 class QueueHours:
@@ -83,7 +85,7 @@ class QueueHours:
                 continue
             for stop, start in queue.windows:
                 future.at(stop, DISRUPTION, "queue-stop", name)
-                if start != float("inf"):
+                if start != inf:
                     future.at(start, DISRUPTION, "queue-start", name)
 
     def _on_stop(self, name: str) -> None:
@@ -100,7 +102,7 @@ class QueueHours:
         window = next(windows_of(self._queues.queues[name], after), None)
         if window is not None:
             stop, start = window
-            payload = [name, None if start == float("inf") else start, *change]
+            payload = [name, None if start == inf else start, *change]
             self._engine.future.at(max(stop, after), DISRUPTION, _STOP, payload)
 
     def _on_weekly_stop(self, payload: list[Any]) -> None:

@@ -127,7 +127,7 @@ class RunDocument(WrittenKeys, RunTimes):
     until : time of a run that was ended before all jobs had; null for the end of the last job.
     from : submissions before it are not measured.
     config : the configuration of the run.
-    queue_stops : queue: the times in which it starts no job.
+    queue_stops : queue: the times in which it starts no job; the end is null if it has none.
     counts : number of jobs, of those that ran, and by result.
     wall_seconds : seconds that the simulation took.
     command : the command line of the run.
@@ -146,7 +146,7 @@ class RunDocument(WrittenKeys, RunTimes):
     inputs: list[InputOfRun]
     cluster: MachineOfRun
     workload: WorkloadOfRun
-    queue_stops: dict[str, list[tuple[float, float | Literal["inf"]]]]
+    queue_stops: dict[str, list[tuple[float, float | None]]]
     clock: NotRequired[ClockDocument]
     counts: dict[str, int]
     wall_seconds: float
