@@ -65,7 +65,7 @@ class Placement:
     def to_dict(self) -> dict[str, Any]:
         """Return the placement as JSON data."""
         queues = {name: list(codes) for name, codes in self.queues.items()}
-        notes = [note.finite().to_dict() for note in self.notes]
+        notes = [note.to_dict() for note in self.notes]
         return {"queue": self.queue, "duration": self.duration, "notes": notes, "queues": queues}
 
 

@@ -56,7 +56,7 @@ def too_long(queue: Queue, duration: float | None, requested: float | None) -> R
     by_default = queue.default_duration is not None and requested in (None, INF)
     who = "and the default duration is" if by_default else "the job asks for"
     text = f"queue {queue.name} allows {format_duration(queue.longest)}, {who} {asked}"
-    return Reason("limit-duration", text, queue.name, queue.longest, seconds)
+    return Reason("limit-duration", text, queue.name, queue.longest, duration)
 
 
 def wrong_sizes(queue: Queue, sizes: Mapping[str, int]) -> Iterator[Reason]:

@@ -265,7 +265,8 @@ class QueueFeasibility:
         name = "" if queue is None else queue.name
         least = self._limits.amounts(request, seconds)
         for breach in self._limits.breaches(self._limits.of(names), request, least):
-            yield Reason("limit-scope", breach.text, name, breach.limit.most, breach.asked)
+            asked = None if breach.asked == INF else breach.asked
+            yield Reason("limit-scope", breach.text, name, breach.limit.most, asked)
 
     def _fits_outside_alone(self, jobspec: Jobspec, spec: Jobspec) -> bool:
         """Whether the idle cluster fits a jobspec, but not with the queue's constraint (`spec`)."""
@@ -409,7 +410,7 @@ class QueueFeasibility:
                     f"a job {asked} cannot end before {name} begins: "
                     f"it would fit with at most {human.seconds(begin)}"
                 )
-                yield Reason("reservation-ahead", text, "" if queue is None else queue.name, begin, seconds)
+                yield Reason("reservation-ahead", text, "" if queue is None else queue.name, begin, given)
                 return
 
     def _every_queue(

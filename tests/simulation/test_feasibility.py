@@ -70,7 +70,9 @@ def test_a_request_without_a_duration_gets_the_limit_or_is_refused():
     assert answer.placement.duration == 1800
     assert [note.code for note in answer.placement.notes] == ["default-queue", "default-duration"]
     strict = {**queue(duration="30m"), "no-limit": "reject"}
-    assert codes(ask("slot=1/core", strict)) == ["limit-duration"]
+    (reason,) = ask("slot=1/core", strict).reasons.coded
+    text = "queue q allows 30m, the job asks for no limit"
+    assert reason.to_dict() == {"code": "limit-duration", "text": text, "queue": "q", "limit": 1800}
 
 
 def test_the_duration_for_requests_that_state_none():

@@ -6,7 +6,6 @@ configuration of its queues.  The codes in `NOTES` do not refuse a request.
 
 from __future__ import annotations
 
-from math import inf
 from typing import TYPE_CHECKING, Annotated
 
 from simsched.declare.answers import Written, json_of
@@ -60,7 +59,8 @@ class Reason(Written, frozen=True):
     code : stable; docs/checks.md lists the meanings.
     text : a sentence with the names and numbers of the case, which may change.
     queue : the queue that it is about; empty for reasons of the graph.
-    limit, requested : the two values that were compared (a number of units, or seconds), if there are two.
+    limit, requested : the two values that were compared (a number of units, or seconds), if there are two;
+        a request without a limit has no value.
     """
 
     code: ReasonCode
@@ -68,11 +68,6 @@ class Reason(Written, frozen=True):
     queue: str = ""
     limit: float | None = None
     requested: float | None = None
-
-    def finite(self) -> Reason:
-        """Return the reason without a value that is not finite (no limit)."""
-        limit, requested = (None if value == inf else value for value in (self.limit, self.requested))
-        return self.replace(limit=limit, requested=requested)
 
     def __str__(self) -> str:
         return f"{self.code}: {self.text}"

@@ -357,7 +357,7 @@ class Reasons:
     def answer(self) -> ReasonsAnswer:
         """Return the reasons as they are written."""
         return ReasonsAnswer(
-            codes=tuple(reason.finite() for reason in self.coded),
+            codes=self.coded,
             funnels=tuple(funnel.answer() for funnel in self.funnels),
             note=self.note,
             would_do=self.changes,
