@@ -63,7 +63,13 @@ FENCES: dict[str, set[str]] = {
     | {"report/data/tables"},  # the declared parts of run.json
     "jsonschema": {"formats"},
     "json": TEXT
-    | {"simulation", "report", "cli", "flux"},  # records and printed answers; reading JSON is formats' work
+    | {
+        "declare",
+        "simulation",
+        "report",
+        "cli",
+        "flux",
+    },  # records and printed answers; reading JSON is formats' work
     "xml": TEXT,
     "xmlrpc": set(),
     "pickle": set(),

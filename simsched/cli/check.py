@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -45,10 +44,11 @@ def register(subparsers: Subparsers) -> None:
 def run_check(args: argparse.Namespace) -> int:
     """Print the findings; return 0 if they are notes only, else 1."""
     from simsched.check.rules import check_files
+    from simsched.declare.answers import json_text
 
     result = check_files(args.files, args.site)
     if args.format == "json":
-        print_lines([json.dumps(result.to_dict(), indent=2)], "json")
+        print_lines([json_text(result.to_dict())], "json")
     else:
         print_lines(_lines(result), "text")
     return 0 if result else 1

@@ -205,13 +205,11 @@ def run_show(args: argparse.Namespace) -> int:
         text = draw(cluster.graph, args.subsystem or CONTAINMENT, apart=args.apart or None)
         put(text, args.output, "xml" if args.svg else "other")
     elif args.format == "json":
-        import json
-        from dataclasses import asdict
-
+        from simsched.declare.answers import json_text
         from simsched.graph.inspect.view import summary
 
-        facts = asdict(summary(cluster.graph, cluster.name, cluster.source))
-        put(json.dumps(facts, indent=2, ensure_ascii=False) + "\n", args.output, "json")
+        facts = summary(cluster.graph, cluster.name, cluster.source)
+        put(json_text(facts, ensure_ascii=False) + "\n", args.output, "json")
     else:
         put("\n".join(_text(cluster, args)) + "\n", args.output, "text")
     return 0
@@ -284,10 +282,9 @@ def run_diff(args: argparse.Namespace) -> int:
 
     found = diff(load_cluster(args.left).graph, load_cluster(args.right).graph)
     if args.format == "json":
-        import json
-        from dataclasses import asdict
+        from simsched.declare.answers import json_text
 
-        write(json.dumps(list(map(asdict, found)), indent=2, ensure_ascii=False) + "\n", "json")
+        write(json_text(found, ensure_ascii=False) + "\n", "json")
     else:
         for one in found:
             print(one)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from simsched.cli.options.queue_options import add_queue_options, configured_text, queue_question
@@ -154,14 +153,15 @@ def _feasible_table(answers: Mapping[str, Answers], yes: Yes) -> Iterator[str]:
 
 def _feasible_json(answers: Mapping[str, Answers], yes: Yes) -> Iterator[str]:
     from simsched.cli.options.request_answers import answer_of
+    from simsched.declare.answers import json_text
 
     several = len(answers) > 1
     rows = [
-        answer_of(request, outcome, yes, cluster if several else None).to_dict()
+        answer_of(request, outcome, yes, cluster if several else None)
         for cluster, column in answers.items()
         for request, outcome in column
     ]
-    yield json.dumps(rows, indent=2)
+    yield json_text(rows)
 
 
 FEASIBLE_WRITERS = {"text": _feasible_text, "table": _feasible_table, "json": _feasible_json}

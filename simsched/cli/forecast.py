@@ -326,16 +326,14 @@ def _put(
 
 
 def _as_json(found: list[Forecast], levels: tuple[float, ...]) -> str:
-    import json
-
-    from simsched.declare.answers import written
+    from simsched.declare.answers import json_text, written
 
     rows: list[dict[str, Any]] = written(found)
     for row in rows:
         size, starts = row.pop("size"), row.pop("quantiles") or [None] * len(levels)
         if levels:
             row |= {"size": size, "quantiles": {f"{k:g}": v for k, v in zip(levels, starts, strict=True)}}
-    return json.dumps(rows, indent=1, ensure_ascii=False)
+    return json_text(rows, 1, ensure_ascii=False)
 
 
 def _as_text(found: list[Forecast], at: float, clock: Clock | None, levels: tuple[float, ...]) -> str:

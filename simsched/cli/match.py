@@ -98,6 +98,7 @@ def as_jgf(outcomes: Answers, index: Index) -> str:
 def as_document(outcomes: Answers, _: Index) -> str:
     """Return all answers as one JSON document; refusals have their reasons."""
     from simsched.cli.options.request_answers import MatchAnswer
+    from simsched.declare.answers import json_text
 
     answers = [
         MatchAnswer(
@@ -110,7 +111,7 @@ def as_document(outcomes: Answers, _: Index) -> str:
         )
         for request, outcome in outcomes
     ]
-    return json.dumps([answer.to_dict() for answer in answers], indent=2)
+    return json_text(answers)
 
 
 def as_tree(outcomes: Answers, index: Index) -> str:

@@ -5,8 +5,7 @@ The names come from the registries, so that a new policy needs no line here.
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -97,9 +96,10 @@ def run_policies(args: argparse.Namespace) -> int:
             raise ConfigError(f"unknown kind {kind!r}{hint}", where="KIND", expected=", ".join(CATALOGUES))
     found = {kind: list(CATALOGUES[kind].entries()) for kind in args.kinds or CATALOGUES}
     if args.format == "json":
+        from simsched.declare.answers import json_text
+
         kinds = {kind: PolicyKind(CATALOGUES[kind].option, entries) for kind, entries in found.items()}
-        document = {kind: asdict(one) for kind, one in kinds.items()}
-        write(json.dumps(document, indent=2, ensure_ascii=False) + "\n", "json")
+        write(json_text(kinds, ensure_ascii=False) + "\n", "json")
         return 0
     shown = {kind: entries for kind, entries in found.items() if entries or args.kinds}
     for number, (kind, entries) in enumerate(shown.items()):

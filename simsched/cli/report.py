@@ -5,7 +5,6 @@ The module is named after the first of its two verbs.
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -442,8 +441,10 @@ def run_audits(folders: Sequence[str], kind: str, output: str | None) -> int:
         raise ConfigError(f"there is no audit in the format {kind}", where="--format", expected="text, json")
     found = {folder: audit_again(Path(folder)) for folder in folders}
     if kind == "json":
+        from simsched.declare.answers import json_text
+
         rows: RunAudits = [{"run": folder, **report.to_dict()} for folder, report in found.items()]
-        text = json.dumps(rows, indent=1, ensure_ascii=False) + "\n"
+        text = json_text(rows, 1, ensure_ascii=False) + "\n"
     else:
         text = "".join(f"{folder}: {report}\n" for folder, report in found.items())
     if put(visible(text), output, _FORMS.get(kind, "text")):

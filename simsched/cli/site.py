@@ -98,12 +98,10 @@ def run_show(args: argparse.Namespace) -> int:
 
     site = load_site(args.folder)
     if args.format == "json":
-        import json
-
-        from simsched.declare.answers import written
+        from simsched.declare.answers import json_text
         from simsched.site.site_tables import facts
 
-        write(json.dumps(written(facts(site)), indent=2, ensure_ascii=False) + "\n", "json")
+        write(json_text(facts(site), ensure_ascii=False) + "\n", "json")
     else:
         write("".join(f"{line}\n" for line in _text(site)))
     return 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -79,6 +78,7 @@ def _draw(run: Run, jobs: Sequence[str], target: str) -> int:
 
 
 def _of_run(run: Run, form: str) -> str:
+    from simsched.declare.answers import json_text
     from simsched.report.waiting.wait_text import run_document, run_text
     from simsched.report.waiting.wait_totals import find_causes, wait_table
 
@@ -86,14 +86,17 @@ def _of_run(run: Run, form: str) -> str:
     table = wait_table(run, causes)
     if reason:
         sys.stderr.write(visible(f"by sums over the whole machine: {reason}\n"))
-    return json.dumps(run_document(run, table)) if form == "json" else run_text(run, table, terminal_width())
+    if form == "json":
+        return json_text(run_document(run, table), None)
+    return run_text(run, table, terminal_width())
 
 
 def _of_jobs(run: Run, jobs: Sequence[str], form: str) -> str:
+    from simsched.declare.answers import json_text
     from simsched.report.waiting.job_answer import job_document, job_text
 
     inputs = run.inputs()
     answers = [run.why(job, *inputs) for job in jobs]
     if form == "json":
-        return json.dumps([job_document(answer) for answer in answers])
+        return json_text([job_document(answer) for answer in answers], None)
     return "\n\n".join(map(job_text, answers))

@@ -195,9 +195,9 @@ def show(args: argparse.Namespace) -> int:
         save_workload_figure(data, args.plot)
         sys.stderr.write(f"written: {args.plot}\n")
     if args.format == "json":
-        import json
+        from simsched.declare.answers import json_text
 
-        print(json.dumps(data, indent=2))
+        print(json_text(data))
     else:
         from simsched.workload.show import as_text
 

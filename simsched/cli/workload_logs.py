@@ -84,9 +84,9 @@ def fit(args: argparse.Namespace) -> int:
         put(model_text(written, about), args.output, "other")
         sys.stderr.write(f"written: {args.output}\n")
     if args.format == "json":
-        import json
+        from simsched.declare.answers import json_text
 
-        print(json.dumps(found.to_dict(), indent=2))
+        print(json_text(found.to_dict()))
     else:
         print("\n".join([*_classes(workload, model), "", *_distances(found)]))
     if not model.population:
@@ -152,13 +152,11 @@ def list_flurries(args: argparse.Namespace) -> int:
     usual = median_day(workload)
     found = flurries(workload, args.least)
     if args.format == "json":
-        import json
-
-        from simsched.declare.answers import written
+        from simsched.declare.answers import json_text, written
 
         rows = [{name: value for name, value in written(one).items() if name != "members"} for one in found]
         answer: FlurriesAnswer = {"jobs": len(workload), "median_day": usual, "flurries": rows}
-        print(json.dumps(answer, indent=2))
+        print(json_text(answer))
         return 0
     print("\n".join(_flurry_lines(workload, found, usual, args.least)))
     return 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Self, TypedDict, get_args, get_type_hints, is_typeddict
 
@@ -50,6 +51,16 @@ def _finite(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_finite(item) for item in value]
     return None if isinstance(value, float) and not isfinite(value) else value
+
+
+def json_text(value: Any, indent: int | None = 2, *, ensure_ascii: bool = True) -> str:
+    """Return `written` of a value as text."""
+    data = written(value)
+    text = json.dumps(data, ensure_ascii=ensure_ascii)
+    try:
+        return text if indent is None else msgspec.json.format(text, indent=indent)
+    except (msgspec.DecodeError, UnicodeEncodeError):  # half of a surrogate pair, from the name of a file
+        return json.dumps(data, indent=indent, ensure_ascii=ensure_ascii)
 
 
 def json_of(**schema: Any) -> msgspec.Meta:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import math
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict, cast
 
 from pandas.api.types import is_numeric_dtype
 
 from simsched import human
-from simsched.declare.answers import Row, row_of, written
+from simsched.declare.answers import Row, json_text, row_of
 from simsched.report.compare import Interval, compare_runs, side_by_side
 from simsched.report.metrics.classes import day, run_time_class, size_class
 from simsched.report.metrics.group_figures import FIGURES
@@ -145,7 +144,7 @@ def as_json(runs: Sequence[RunTables]) -> str:
         "runs": [_record(run) for run in runs],
         "comparisons": [_comparison(runs[0], run) for run in runs[1:]],
     }
-    return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return json_text(document, ensure_ascii=False) + "\n"
 
 
 TableRows = list[Annotated[Row, row_of(["run"], None)]]
@@ -187,9 +186,7 @@ def table_formats(
     """
     return {
         "text": lambda runs, key: fitted_table(*cells(runs, key), PAGE_WIDTH, spare) + "\n",
-        "json": lambda runs, key: (
-            json.dumps(_rows(frame(runs, key)), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-        ),
+        "json": lambda runs, key: json_text(_rows(frame(runs, key)), ensure_ascii=False) + "\n",
         "csv": lambda runs, key: csv_text(frame(runs, key)),
         "markdown": lambda runs, key: markdown_table(*cells(runs, key)) + "\n",
     }
@@ -236,8 +233,8 @@ def _record(run: RunTables) -> RunRecord:
         "seed": run.meta.get("seed"),
         "inputs": run.meta.get("inputs"),
         "cluster": {"name": run.cluster_name, "totals": run.totals},
-        "config": written(run.config),
-        "summary": written(dict(run.summary)),
+        "config": run.config,
+        "summary": dict(run.summary),
         "queues": _rows(run.queues.reset_index()),
         "users": _rows(run.users.reset_index()),
         "sizes": classed(size_class),
@@ -248,8 +245,7 @@ def _record(run: RunTables) -> RunRecord:
 
 
 def _rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = written(frame.to_dict("records"))
-    return found
+    return cast("list[dict[str, Any]]", frame.to_dict("records"))
 
 
 def _comparison(first: RunTables, run: RunTables) -> ComparisonAnswer:
@@ -265,12 +261,11 @@ def _comparison(first: RunTables, run: RunTables) -> ComparisonAnswer:
             "bounded_slowdown": _interval(found.slowdown),
         },
         "periods": found.periods,
-        "sooner": written(found.sooner),
-        "same": written(found.same),
-        "later": written(found.later),
+        "sooner": found.sooner,
+        "same": found.same,
+        "later": found.later,
     }
 
 
 def _interval(interval: Interval) -> DifferenceAnswer:
-    mean, low, high = written((interval.estimate, interval.low, interval.high))
-    return {"mean": mean, "low": low, "high": high}
+    return {"mean": interval.estimate, "low": interval.low, "high": interval.high}

@@ -7,7 +7,6 @@ a second simulation of the run finds.
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypedDict, cast
@@ -16,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from simsched import human
+from simsched.declare.answers import json_text
 from simsched.errors import RunError
 from simsched.report.export import csv_text
 from simsched.report.metrics.classes import size_class
@@ -259,10 +259,7 @@ def promise_csv(runs: Sequence[RunTables]) -> str:
 
 def promise_json(runs: Sequence[RunTables]) -> str:
     """Return the figures and the broken promises as JSON; times are in seconds."""
-    return (
-        json.dumps([_document(run.name, promises_of(run)) for run in runs], indent=1, ensure_ascii=False)
-        + "\n"
-    )
+    return json_text([_document(run.name, promises_of(run)) for run in runs], 1, ensure_ascii=False) + "\n"
 
 
 class BrokenPromise(TypedDict):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from simsched import human
-from simsched.declare.answers import OrNull, Written
+from simsched.declare.answers import OrNull, Written, json_text
 from simsched.simulation.forecast.forecast_quantiles import HORIZONS
 from simsched.text_table import PAGE_WIDTH, fitted_table
 
@@ -132,7 +131,7 @@ def errors_json(learnt: StartQuantiles) -> str:
             **{f"{check.unit}s": len(check.counts)},
         ),
     )
-    return json.dumps(found.to_dict(), indent=1) + "\n"
+    return json_text(found, 1) + "\n"
 
 
 def _range(least: float, most: float) -> str:

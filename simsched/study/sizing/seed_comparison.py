@@ -6,11 +6,11 @@ changes of the input, or other weeks, users or sessions, would turn round is wit
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypedDict, cast
 
 from simsched import human
+from simsched.declare.answers import OrNull, json_text
 from simsched.errors import ConfigError, RunError
 from simsched.report.metrics.summary import metric
 from simsched.study.runs.dispatch import FinishedRun, run_tasks
@@ -60,10 +60,10 @@ class RunOverSeeds(TypedDict):
     """The figures of a run, one value per seed; times in seconds."""
 
     run: str
-    mean_wait: list[float]
-    median_wait: list[float]
-    p95_wait: list[float]
-    mean_bounded_slowdown: list[float]
+    mean_wait: list[OrNull]
+    median_wait: list[OrNull]
+    p95_wait: list[OrNull]
+    mean_bounded_slowdown: list[OrNull]
 
 
 class SeedDifference(TypedDict):
@@ -74,7 +74,7 @@ class SeedDifference(TypedDict):
 
     run: str
     figure: str
-    difference: list[float]
+    difference: list[OrNull]
     verdict: str
 
 
@@ -141,7 +141,7 @@ class SeedComparison:
             "runs": cast("list[RunOverSeeds]", runs),
             "differences": differences,
         }
-        return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+        return json_text(document, 1, ensure_ascii=False) + "\n"
 
 
 def compare_over_seeds(
