@@ -9,6 +9,7 @@ import jsonschema
 import pytest
 
 from simsched.cli import main
+from simsched.match.explain.reason_codes import REASON_CODES
 from simsched.workload.save import save_workload
 from tests.cli.test_bad_rules import EVERYTHING
 from tests.cli.test_check import LIMITS
@@ -25,6 +26,8 @@ jobs:
 - {id: f, submit: 150, runtime: 60, duration: 40m, user: ann, queue: long, shape: slot=4/node}
 """
 NONE = "jobs: []\n"
+BIG = "jobs:\n- {submit: 0, runtime: 10, duration: 1m, shape: slot=99/node}\n"
+CLOSED = '[queues.long]\n[queues.short]\nclosed = [["1m", "inf"]]\n'
 WEEKS = ["; MaxProcs: 4", "; UnixStartTime: 1704067200"]
 WEEKS += [
     f"{n} {n * 21600} {n % 7 * 60} {600 + n % 5 * 900} 2 -1 -1 2 {3600 if n % 3 else -1} -1 1 {n % 4} 1"
@@ -47,6 +50,9 @@ def place(tmp_path_factory):
     texts = {
         "jobs.yaml": JOBS,
         "none.yaml": NONE,
+        "big.yaml": BIG,
+        "closed.toml": CLOSED,
+        "strict.toml": 'no-limit = "reject"\n' + LIMITS,
         "p.yaml": PICTURE,
         "queues.toml": QUOTAS,
         "out.json": OUTAGES,
@@ -77,6 +83,8 @@ def place(tmp_path_factory):
             "run tiny jobs.yaml -o rules --quiet --config queues.toml --outages out.json --epilog 5..10",
             "run tiny jobs.yaml -o cut --quiet --until 200 --no-allocations --start-date 2024-01-01T00:00",
             "run tiny none.yaml -o none --quiet",
+            "run tiny big.yaml -o big --quiet",
+            "run tiny jobs.yaml -o closed --quiet --config closed.toml",
             "run tiny ab.yaml -o all --quiet --config all.json --order multifactor",
             "run m.json log.jsonl -o logged --quiet",
             "run m.json log.jsonl -o recorded --quiet --queue-policy recorded",
@@ -103,6 +111,7 @@ ANSWERS = [
         "feasible tiny slot=3/node slot/core --config queues.toml --queue short --duration 2h",
     ),
     ("feasible-answers", "feasible tiny slot=3/node slot/core --config queues.toml --running slot=2/node"),
+    ("feasible-answers", "feasible tiny slot=1/core --config strict.toml --queue short"),
     ("fit-check", "workload fit log.swf --classes 2"),
     ("fit-check", "workload fit log.swf -t first(110) --classes 1"),
     ("flurries", "workload flurries log.swf"),
@@ -116,12 +125,13 @@ ANSWERS = [
     ("match-answers", "match tiny slot=1/core slot=99/node slot=2/node slot=4/node"),
     ("policies", "policies"),
     ("policies", "policies metrics orders"),
-    ("report", "report easy rules cut all"),
+    ("report", "report easy rules cut all closed"),
     ("report", "report none"),
-    ("report-audit", "report --audit easy rules cut none"),
+    ("report-audit", "report --audit easy rules cut none closed"),
     ("report-promises", "report --promises easy rules"),
     ("report-promises", "report --promises none"),
     ("report-seeds", "report --seeds 2 --shake 1m --workers 0 easy rules"),
+    ("report-seeds", "report --seeds 2 --shake 1m --workers 0 big easy"),
     ("report-table", "report easy --by queue"),
     ("report-table", "report easy rules --by job"),
     ("report-table", "report easy --by node"),
@@ -144,7 +154,9 @@ ANSWERS = [
     ("why-jobs", "why easy a b f"),
     ("why-jobs", "why rules a b c f"),
     ("why-jobs", "why all b c"),
+    ("why-jobs", "why closed b"),
     ("why-run", "why all"),
+    ("why-run", "why closed"),
     ("why-run", "why rules"),
     ("why-run", "why none"),
     ("workload-summary", "workload show jobs.yaml"),
@@ -160,12 +172,25 @@ def schema_of(name, capsys):
     return schema
 
 
+def follows(document, schema):
+    """Check that a schema takes a document, but not with another key, nor without one that it requires."""
+    validator = jsonschema.Draft202012Validator(schema)
+    validator.validate(document)
+    for row in document[:1] if isinstance(document, list) else [document]:
+        less = [{key: item for key, item in row.items() if key != name} for name in row]
+        spoilt = [{**row, "no-such-key": []}, *less]
+        refused = [not validator.is_valid([one] if isinstance(document, list) else one) for one in spoilt]
+        assert refused[0]
+        assert any(refused[1:]) or "additionalProperties" in schema  # of any keys
+
+
+RUNS = ["easy", "rules", "cut", "none", "recorded", "all", "closed"]
 FILES = [
     ("calibration", "calibrated/calibration.json"),
     ("run-allocation", "rules/allocations.jsonl"),
     ("run-allocation", "all/allocations.jsonl"),
     ("run-event", "easy/eventlog.jsonl"),
-    *(("run-record", f"{name}/run.json") for name in ("easy", "rules", "cut", "none", "recorded", "all")),
+    *(("run-record", f"{name}/run.json") for name in RUNS),
     *(("run-summary", f"{name}/summary.json") for name in ("easy", "none")),
     ("site-record", "site/site.json"),
     ("size", "sized/answer.json"),
@@ -185,7 +210,7 @@ def test_a_file_of_a_result_follows_its_schema(name, file, place, capsys):
     for path in found:
         text = path.read_text()
         for document in map(json.loads, text.splitlines() if path.suffix == ".jsonl" else [text]):
-            jsonschema.validate(document, schema)
+            follows(document, schema)
 
 
 @pytest.mark.slow
@@ -195,8 +220,8 @@ def test_an_answer_follows_its_schema(name, line, place, capsys, monkeypatch):
     assert main([*line.split(), *([] if "--format" in line else ["--format", "json"])]) in (0, 1, 2)
     out = capsys.readouterr().out
     schema = schema_of(name, capsys)
-    for answer in map(json.loads, out.splitlines() if name == "r" else [out]):
-        jsonschema.validate(answer, schema)
+    for text in out.splitlines() if name == "r" else [out]:
+        follows(json.loads(text, parse_constant=pytest.fail), schema)  # NaN is no JSON
 
 
 def helps(capsys, words=()):
@@ -227,3 +252,8 @@ def test_every_verb_with_json_names_its_schemas_and_is_checked_here(capsys):
     }
     assert checked == named
     assert {name for name, _ in ANSWERS} <= {name for _, name in named}
+
+
+def test_the_codes_of_reasons_are_those_of_the_table(capsys):
+    parts = schema_of("feasible-answers", capsys)["$defs"]
+    assert parts["Reason"]["properties"]["code"]["enum"] == list(REASON_CODES)
