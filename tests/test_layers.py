@@ -63,13 +63,7 @@ FENCES: dict[str, set[str]] = {
     | {"report/data/tables"},  # the declared parts of run.json
     "jsonschema": {"formats"},
     "json": TEXT
-    | {
-        "declare",
-        "simulation",
-        "report",
-        "cli",
-        "flux",
-    },  # records and printed answers; reading JSON is formats' work
+    | {"declare", "simulation", "report", "cli", "flux"},  # records and answers; formats reads JSON
     "xml": TEXT,
     "xmlrpc": set(),
     "pickle": set(),
