@@ -113,7 +113,7 @@ def answer_schema(kind: Any) -> dict[str, Any]:
 
 def _close(part: dict[str, Any], *, omits: bool) -> None:
     """Complete the schema of an object; `omits`: keys with their defaults are not written."""
-    about = part.pop("description", "")
+    about = part.pop("description", "").replace("`", "")
     keys, texts = part["properties"], meanings(about)
     if about and not ENTRY.match(first := " ".join(about.split("\n\n")[0].split())):
         part["description"] = first

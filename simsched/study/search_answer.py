@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from simsched.folders import Layout
 
 
-Interval = tuple[float | None, float | None]
+Ends = tuple[float | None, float | None]
 """The ends of an interval; null if they are not known."""
 
 
@@ -40,11 +40,7 @@ class MeasuredJobs(WrittenKeys):
 
 
 class AboutSearch(WrittenKeys):
-    """The inputs of a search, and how they were run.
-
-    transforms : steps that change the workload.
-    options : the rules of the runs, a configuration (its schema is config).
-    """
+    """The inputs of a search, and how they were run."""
 
     inputs: list[InputOfSearch]
     transforms: list[str]

@@ -224,13 +224,7 @@ class InputOfStudy(WrittenKeys):
 
 
 class StudyOfRecord(WrittenKeys):
-    """The plan of a study, and how much of it is done.
-
-    simsched : version that made it.
-    complete : whether every run has a result or a reason.
-    axes : axis: the labels of its settings.
-    shaken : whether seeds shake submissions.
-    """
+    """The plan of a study, and how much of it is done; `StudyRecord` has the meanings."""
 
     simsched: str
     format: Annotated[int, json_of(const=STUDY_FORMAT)]
@@ -249,6 +243,10 @@ class StudyOfRecord(WrittenKeys):
 class StudyRecord(StudyOfRecord):
     """The content of ``study.json``.
 
+    simsched : version that made it.
+    complete : whether every run has a result or a reason.
+    axes : axis: the labels of its settings.
+    shaken : whether seeds shake submissions.
     log_use : how the log uses the machine.
     """
 

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import json
 import re
+from importlib import import_module
+from typing import is_typeddict
 
 import jsonschema
 import pytest
 
 from simsched.cli import main
+from simsched.cli.schema import ANSWERS as PLACES
+from simsched.declare.answers import answer_schema
+from simsched.declare.table import meanings
 from simsched.match.explain.reason_codes import REASON_CODES
 from simsched.workload.save import save_workload
 from tests.cli.test_bad_rules import EVERYTHING
@@ -241,9 +246,9 @@ def test_every_verb_with_json_names_its_schemas_and_is_checked_here(capsys):
     for verb, text in helps(capsys):
         if not re.search(r"--format [{\[][^}\]]*\bjson\b", text):
             continue
-        names = re.search(r"simsched schema ((?:[\w-]+(?: or )?)+)\.", " ".join(text.split()))
+        names = re.search(r"simsched schema ((?:[\w-]+(?:, | or )?)+)\.", " ".join(text.split()))
         assert names, f"{verb} has a format json and no schema"
-        named |= {(verb, name) for name in names[1].split(" or ")}
+        named |= {(verb, name) for name in re.split(", | or ", names[1])}
     checked = {
         (verb, name)
         for verb, name in named
@@ -252,6 +257,18 @@ def test_every_verb_with_json_names_its_schemas_and_is_checked_here(capsys):
     }
     assert checked == named
     assert {name for name, _ in ANSWERS} <= {name for _, name in named}
+
+
+def test_each_meaning_of_a_key_of_an_answer_is_in_a_schema(capsys):
+    shown, texts = set(), {}
+    for name, place in PLACES.items():
+        schema = schema_of(name, capsys)
+        parts = [schema, *schema.get("$defs", {}).values()]
+        shown |= {one.get("description") for part in parts for one in part.get("properties", {}).values()}
+        for kind in vars(import_module(f"simsched.{place.partition(':')[0]}")).values():
+            if is_typeddict(kind) and kind.__module__ != answer_schema.__module__:
+                texts |= dict.fromkeys(meanings((kind.__doc__ or "").replace("`", "")).values(), kind)
+    assert {text: kind for text, kind in texts.items() if text not in shown} == {}
 
 
 def test_the_codes_of_reasons_are_those_of_the_table(capsys):

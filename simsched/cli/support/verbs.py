@@ -40,7 +40,8 @@ def add_verb(
     entries = [at for at, text in enumerate(paragraphs) if ENTRY.match(text)] or [len(paragraphs)]
     about, end = paragraphs[: entries[0]], paragraphs[entries[0] + 1 :]
     if answers:
-        end.append(f"JSON Schema of the answer: simsched schema {' or '.join(answers)}.")
+        names = " or ".join(filter(None, (", ".join(answers[:-1]), answers[-1])))
+        end.append(f"JSON Schema of the answer: simsched schema {names}.")
     texts: dict[str, Any] = {
         "help": about[0][:1].lower() + about[0][1:].removesuffix("."),
         "description": "\n\n".join(about[1:] or about),

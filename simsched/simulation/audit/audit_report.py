@@ -28,7 +28,7 @@ class AuditFault:
 
 
 class LateStart(NamedTuple):
-    """A job that started after its promised start, and the explanation, None if it has none."""
+    """A job that started after its promised start, and the explanation, if there is one."""
 
     job: str
     promised: float
@@ -53,16 +53,7 @@ class CheckedThings(TypedDict):
 
 
 class AuditDocument(TypedDict):
-    """The result of an audit.
-
-    result : in words; "clean" only if nothing was left out.
-    complete : whether jobs and allocations were compared with the inputs.
-    jobs, allocations, releases : numbers of compared records.
-    fault_counts : law: number of faults.
-    faults : the first of each law.
-    late : jobs that started after their promised start for a valid reason.
-    not_checked : comparisons that were not possible, and why.
-    """
+    """The result of an audit; `RunAudit` has the meanings."""
 
     result: str
     complete: bool
@@ -79,6 +70,13 @@ class AuditDocument(TypedDict):
 class RunAudit(AuditDocument):
     """The result of an audit of a run directory.
 
+    result : in words; "clean" only if nothing was left out.
+    complete : whether jobs and allocations were compared with the inputs.
+    jobs, allocations, releases : numbers of compared records.
+    fault_counts : law: number of faults.
+    faults : the first of each law.
+    late : jobs that started after their promised start for a valid reason.
+    not_checked : comparisons that were not possible, and why.
     run : the directory.
     """
 

@@ -96,15 +96,7 @@ class RefusedAnswer(TypedDict):
 
 
 class FoundCalibration(WrittenKeys):
-    """The result of a calibration; `Calibration` has the meanings.
-
-    helps : whether the error of the held-out blocks is smaller, beyond chance.
-    held_out_before, held_out_after : how near the waits of held-out blocks are to the log.
-    untried : knob: why none of its settings was tried.
-    runs : number of runs.
-    never_ran : number of jobs with a recorded start that never ran.
-    config : the configuration to use (its schema is config).
-    """
+    """The result of a calibration; `CalibrationAnswer` has the meanings."""
 
     format: Literal[1]
     helps: bool
@@ -127,7 +119,22 @@ class FoundCalibration(WrittenKeys):
 
 
 class CalibrationAnswer(FoundCalibration, AboutSearch):
-    """The result of a calibration, and its inputs."""
+    """The result of a calibration, and its inputs.
+
+    helps : whether the error of the held-out blocks is smaller, beyond chance.
+    error_before, error_after : the error of the configuration as it was given, and of the one to use.
+    gain : by how much the error is smaller with the configuration to use.
+    held_out_before, held_out_after : how near the waits of held-out blocks are to the log.
+    alone : the effect of each setting by itself.
+    steps : the settings that were chosen, one after another, each with its effect beside those before it.
+    without : knob that was chosen: the effect of leaving it out (a loss is negative).
+    untried : knob: why none of its settings was tried.
+    runs : number of runs.
+    never_ran : number of jobs with a recorded start that never ran.
+    config : the configuration to use (its schema is config).
+    transforms : steps that change the workload.
+    options : the rules of the runs, a configuration (its schema is config).
+    """
 
 
 @dataclass(frozen=True)

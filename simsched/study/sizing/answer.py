@@ -15,7 +15,7 @@ from simsched import human
 from simsched.errors import ConfigError
 from simsched.study.reality import RealityAnswer, notes_of
 from simsched.study.runs.study_folder import search_layout
-from simsched.study.search_answer import AboutSearch, Interval, SearchAnswer, plain
+from simsched.study.search_answer import AboutSearch, Ends, SearchAnswer, plain
 from simsched.study.sizing.evaluation import CRITERIA, EVERY
 from simsched.study.stats import paired_difference, prediction
 from simsched.text_table import PAGE_WIDTH, fitted_table
@@ -113,7 +113,13 @@ class TargetAnswer(TypedDict):
 
 
 class SeedsOfSearch(TypedDict):
-    """The seeds of a search; `SearchSeeds` has the meanings."""
+    """The seeds of a search.
+
+    count, first : their number, and the first.
+    block : seconds of the blocks of a resampled trace; null if nothing is resampled in blocks.
+    shake : seconds by up to which submissions are moved; null if they are not.
+    unit : users or sessions where these are resampled in place of blocks.
+    """
 
     count: int
     first: int
@@ -131,7 +137,7 @@ class FigureDifference(TypedDict):
     """
 
     mean: float | None
-    interval: Interval
+    interval: Ends
     relative: float | None
     verdict: str
     pairs: int
@@ -149,7 +155,7 @@ class FigureOfTrial(TypedDict):
 
     values: list[float | None]
     mean: float | None
-    interval: Interval
+    interval: Ends
     meets: bool
 
 
@@ -177,10 +183,7 @@ class TrialAnswer(ExampleJob):
 
 
 class CoverageAnswer(TypedDict):
-    """The values that were tried, and how far they support the answer (see `SearchCoverage`).
-
-    stable, best_of_tried : null without an answer.
-    """
+    """The values that were tried, and how far they support the answer; `SizeAnswer` has the meanings."""
 
     tried: list[float | None]
     met: list[float | None]
@@ -192,15 +195,7 @@ class CoverageAnswer(TypedDict):
 
 
 class FoundAnswer(CoverageAnswer):
-    """The answer of a search for a size or a load.
-
-    answer : null if no value of the range meets the targets.
-    range : the least and the greatest value that may be tried.
-    today : today's size or load.
-    largest : the largest size that meets all targets, if some target sets one.
-    monotone : whether larger values always met more.
-    differences : figure: its difference to the neighbour that misses a target.
-    """
+    """The answer of a search for a size or a load; `SizeAnswer` has the meanings."""
 
     format: Literal[1]
     question: Question
@@ -212,7 +207,7 @@ class FoundAnswer(CoverageAnswer):
     targets: list[TargetAnswer]
     criterion: str
     confidence: float
-    range: Interval
+    range: Ends
     today: float | None
     largest: float | None
     monotone: bool
@@ -231,6 +226,20 @@ class VariedNumber(TypedDict):
 class SizeAnswer(FoundAnswer, AboutSearch):
     """The answer of a search for a size or a load, and its inputs.
 
+    answer : null if no value of the range meets the targets.
+    range : the least and the greatest value that may be tried.
+    today : today's size or load.
+    largest : the largest size that meets all targets, if some target sets one.
+    monotone : whether larger values always met more.
+    differences : figure: its difference to the neighbour that misses a target.
+    tried, met : values that were tried, and those that meet every target.
+    stable : whether no value that was tried contradicts the answer; null without one.
+    better : values beyond the answer that meet every target.
+    worse : values on the safe side of the answer that miss a target.
+    best_of_tried : whether no better value was tried; null without an answer.
+    every_between_tried : whether every value was tried that could contradict the answer.
+    transforms : steps that change the workload.
+    options : the rules of the runs, a configuration (its schema is config).
     load : times the load of the workload.
     by : how the load is changed.
     step : between loads.

@@ -196,7 +196,7 @@ Finite = Annotated[float, ValueKind(_finite, {"type": ["string", "number"]})]
 
 
 class MeasureDocument(WrittenKeys):
-    """A `Measure` in a document."""
+    """Which jobs and figures a run is measured by; times in seconds."""
 
     warm_up: float
     drain: float
