@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 
 class Finding(Written, frozen=True):
-    """One fault, with the code and severity of its rule; ``str()`` is a line for people.
+    """One fault, with the code and severity of its rule.
+
+    ``str()`` is a line for people.
 
     code : stable; docs/checks.md lists the meanings.
     where : the file, and the path in it.

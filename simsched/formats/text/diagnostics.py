@@ -165,7 +165,7 @@ class Fault:
     message : the fault.
     expected : the valid values; empty if the message names them.
     at_key : whether the path leads to a key and not to its value.
-    line, column : place in the text, 0 until `located` finds them.
+    line, column : place in the text, from 1; 0 if it is not known (`located` finds it).
     where : the file.
     mild : whether it does not affect the resources: other schedulers run such a job, and a lenient reader
         warns of it.

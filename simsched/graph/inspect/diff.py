@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class GraphDifference:
-    """One difference: its subject `what`, and its two sides as text (None: missing there)."""
+    """One difference: its subject `what`, and as text its two sides, or the one that has it."""
 
     what: str
     left: str | None

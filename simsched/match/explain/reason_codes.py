@@ -52,7 +52,9 @@ ReasonCode = Annotated[str, json_of(enum=list(REASON_CODES))]
 
 
 class Reason(Written, frozen=True):
-    """One reason with its code; ``str()`` is a line for people.
+    """One reason with its code.
+
+    ``str()`` is a line for people.
 
     Attributes
     ----------

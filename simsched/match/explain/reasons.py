@@ -106,7 +106,7 @@ class Suggestion(Written, frozen=True, kw_only=True):
         ``several``, ``time``, ``duration`` or ``queue``.
     text : the change in words.
     path : the request vertex that it changes, ``node/slot/core``; empty: none.
-    value : the count, or the time or duration (in seconds), that would fit; None for the other kinds.
+    value : the count, or the time or duration (in seconds), that would fit; the other kinds have none.
     """
 
     kind: str
@@ -125,7 +125,7 @@ class Suggestion(Written, frozen=True, kw_only=True):
 
 
 class FunnelAnswer(Written, frozen=True, kw_only=True):
-    """A `Funnel` as it is written.
+    """Why one vertex of a request fails.
 
     path : the request vertex, node/slot/core.
     type : the type of the candidates.
@@ -149,7 +149,7 @@ class FunnelAnswer(Written, frozen=True, kw_only=True):
 
 
 class ReasonsAnswer(Written, frozen=True, kw_only=True):
-    """`Reasons` as they are written.
+    """Why a request is refused.
 
     codes : each reason with its code.
     funnels : one or more for each top-level vertex that fails.

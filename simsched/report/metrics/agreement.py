@@ -54,14 +54,14 @@ class Agreement:
     recorded, simulated : the figures of the two; the work rate is the mean number of processors in use
         from the first submission to the last end.
     difference : mean of simulated less recorded waits (s), with its interval.
-    rank : Spearman's rank correlation of the waits; NaN if all waits of a side are equal.
+    rank : Spearman's rank correlation of the waits; unknown if all waits of a side are equal.
     near : share of jobs whose waits differ by at most ten minutes.
     twofold : share of jobs whose waits differ by at most a factor of two.
     factor : the typical factor between the waits: exp of the mean of ``|ln(simulated / recorded)|``.
     days : number of days with submissions.
     day_difference : mean over days of the absolute difference of the mean waits of a day's jobs (s).
     day_rank : rank correlation of the mean waits of days.
-    error : `wait_error`.
+    error : how far the waits are from each other (`wait_error`); 0 is a perfect run.
     """
 
     jobs: int

@@ -126,13 +126,14 @@ class LimitUser:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobWait:
-    """The answer of `why`.
+    """Why a job waited: the answer of `why`.
 
     Attributes
     ----------
     id, user, queue, shape : the job.
-    submit, start : seconds; `start` is None if the job did not start, and the wait then ends with the run.
-    limit : requested seconds, or inf.
+    submit : seconds.
+    start : seconds; a job that did not start has none, and its wait ends with the run.
+    limit : requested seconds; unlimited if infinite, which is null in JSON.
     periods : the causes in the order of time, without gaps; their lengths add up to the wait.
     outages : outages of the time in which the job would have fitted if all nodes were up, and maintenance
         that was to begin before its end.
@@ -144,7 +145,7 @@ class JobWait:
     running : how many jobs ran then, and their remaining requested node-seconds.
     passed : how many jobs that were submitted later started before it, and how many of them by backfill.
     sooner : changes of the request with which it would have fitted sooner, each of them tried.
-    clock : the dates of these times; None if the run has none.
+    clock : the dates of these times, if the run has them.
     """
 
     id: str

@@ -96,12 +96,13 @@ BEHIND = "waits behind a job that is over a limit"
 class Forecast:
     """One waiting job: its place in the queue, and its predicted start.
 
-    place : place in the queue, from 1; None for a job that starts at this very instant, or is not in it.
-    submit, duration : seconds; an unlimited duration is inf.
-    start : seconds; inf if it is unknown.
+    place : place in the queue, from 1; a job that starts at this very instant, or is not in it, has none.
+    submit : seconds.
+    duration : seconds; unlimited if infinite, which is null in JSON.
+    start : seconds; unknown if infinite, which is null in JSON.
     reason : why the start is unknown.
     size : cores.
-    quantiles : starts that errors of past forecasts lead to (see `forecast_quantiles`).
+    quantiles : starts that errors of past forecasts lead to, by their levels.
     """
 
     id: str

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 class AllocationRecord(msgspec.Struct, gc=False):
-    """One line: the resources `R` (JSON text) that the job `id` got or released at `time` (s).
+    """One line: the resources `R` that the job `id` got or released at `time` (s).
 
-    A release of the whole allocation repeats the text of its R.
+    R is kept as its JSON text. A release of the whole allocation repeats the text of its R.
     """
 
     id: int | str

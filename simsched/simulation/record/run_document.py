@@ -93,7 +93,8 @@ class ReplayFigures(UseOfLog):
 
     jobs : number of jobs that started.
     late : number of jobs that started later than in the log.
-    mean_delay, max_delay : of these jobs; latest : the job with the longest delay.
+    mean_delay, max_delay : of these jobs.
+    latest : the job with the longest delay.
     without_start : number of jobs without a start in the log.
     before_submission : number of jobs that start before their submission in the log.
     named : number of jobs whose nodes the log names.
