@@ -304,3 +304,15 @@ def test_requests_that_claim_nothing_are_noted_with_the_shapes_that_would(run, t
     assert err.count("5 of 5 jobs claim nothing exclusively") == 1
     with pytest.warns(InputWarning, match="slot=4/node instead of node=4 .5."):
         ss.simulate(*given)
+
+
+def test_json_escapes_the_name_of_a_file_that_is_not_unicode(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    name = "j\udcff.yaml"  # a byte that is not UTF-8
+    try:
+        (tmp_path / name).write_text(json.dumps(ss.Jobspec.from_shape("slot=1/core").to_dict()))
+    except OSError:
+        pytest.skip("the file system takes names in UTF-8 only")
+    code, out, _ = run("feasible", "tiny", name, "--format", "json")
+    assert code == 0
+    assert '    "request": "j\\udcff.yaml",\n' in out
