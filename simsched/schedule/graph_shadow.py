@@ -34,7 +34,7 @@ class GraphShadow:
     """
 
     __slots__ = (
-        *("_left", "_refused"),
+        *("_left", "_refused", "_tried"),
         *("available", "extra", "fixed", "job", "selection", "start"),
     )
 
@@ -49,6 +49,8 @@ class GraphShadow:
         """The part of the state of now that the reservation leaves; None: not known."""
         self._refused: set[int] = set()
         """Kinds of requests that are in the first job's way."""
+        self._tried: tuple[Selection, Selection] | None = None
+        """What was claimed for the last job that was let pass, and what the first job had before."""
 
     def time(self, supply: Supply) -> float:  # noqa: ARG002
         """Return the shadow time, in seconds."""
@@ -58,9 +60,12 @@ class GraphShadow:
         """Return no limits: the kernel does not have the state at the shadow time."""
         return NO_LIMITS
 
-    def note_start(self) -> None:
-        """Note that a job was started: refused jobs may now get other vertices that fit."""
-        self._left = None
+    def note_start(self, *, started: bool = True) -> None:
+        """Note a start, after which refused jobs may get other vertices that fit, or that there was none."""
+        if self._tried is not None and not started:
+            claimed, self.selection = self._tried
+            self.available.release(claimed)
+        self._tried = self._left = None
         self._refused.clear()
 
     def _leaves_room(self, supply: Supply, job: int) -> bool:
@@ -103,5 +108,5 @@ class GraphShadow:
         if chosen is None:
             self.available.release(selection)
             return False
-        self.selection = chosen
+        self._tried, self.selection = (selection, self.selection), chosen
         return True

@@ -17,4 +17,3 @@ cdef class KernelShadow:
     cpdef limits(self, supply)
     @cython.locals(kernel=Kernel)
     cpdef fit_beside(self, supply, job)
-    cpdef note_start(self)

@@ -96,15 +96,15 @@ class KernelShadow:
                     kernel.lets(selection)
         return selection
 
-    def note_start(self) -> None:
+    def note_start(self, *, started: bool = True) -> None:
         """Note that a job was started beside the first one; its claim is known at the shadow time.
 
-        Without this call the time is computed again: a limit did not allow what was found.
+        If a limit did not allow what was found, the time is computed again.
         """
-        if self._kernel is not None:
+        if started and self._kernel is not None:
             self._seen = self._kernel.epoch
         if self._other is not None:
-            self._other.note_start()
+            self._other.note_start(started=started)
 
     def _exactly(self, supply: Supply) -> GraphShadow:
         """Return the state of the cluster at the shadow time, with the claims of jobs started beside it."""

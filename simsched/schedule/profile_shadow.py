@@ -61,5 +61,5 @@ class ProfileShadow:
             present.withdraw(self.job)
         return found
 
-    def note_start(self) -> None:
+    def note_start(self, *, started: bool = True) -> None:
         """Do nothing: the profile follows the start."""

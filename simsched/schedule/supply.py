@@ -310,8 +310,11 @@ class Shadow(Protocol):
     def fit_beside(self, supply: Supply, job: int) -> Selection | None:
         """Return resources for a job that runs beyond the shadow time and leaves the first job its start."""
 
-    def note_start(self) -> None:
-        """Note that a job was started beside the first one: less is left over. Call it after each start."""
+    def note_start(self, *, started: bool = True) -> None:
+        """Note that a job was started beside the first one: less is left over. Call it after each start.
+
+        started : False if the job that was let pass was not started, because a limit did not allow it.
+        """
 
 
 class NoShadow:
@@ -334,7 +337,7 @@ class NoShadow:
         """Return resources on which the job may start now."""
         return supply.fit(job)
 
-    def note_start(self) -> None:
+    def note_start(self, *, started: bool = True) -> None:
         """Do nothing: nothing is reserved."""
 
 
@@ -344,10 +347,12 @@ class FixedShadow:
     Units that were taken beside the first job stay taken, even after the jobs that took them have ended.
     """
 
-    __slots__ = ("job", "left", "start")
+    __slots__ = ("_counted", "job", "left", "start")
 
     def __init__(self, job: int, start: float, left: int) -> None:
         self.job, self.start, self.left = job, start, left
+        self._counted = 0
+        """The units of the last job that was let pass."""
 
     def time(self, supply: Supply) -> float:  # noqa: ARG002
         """Return the shadow time, in seconds."""
@@ -362,8 +367,12 @@ class FixedShadow:
         units = supply.table.units[job]
         selection = supply.fit(job) if units <= self.left else None
         if selection is not None:
+            self._counted = units
             self.left -= units
         return selection
 
-    def note_start(self) -> None:
-        """Do nothing: `left` is up to date."""
+    def note_start(self, *, started: bool = True) -> None:
+        """See `Shadow`."""
+        if not started:
+            self.left += self._counted
+        self._counted = 0

@@ -149,5 +149,5 @@ def let_pass(context: PassContext, shadow: Shadow, jobs: Integers) -> None:
             continue
         ends_in_time = now + judged[job] <= shadow.time(supply)
         selection = supply.fit(job) if ends_in_time else shadow.fit_beside(supply, job)
-        if selection is not None and context.start(job, selection, backfilled=True):
-            shadow.note_start()
+        if selection is not None:
+            shadow.note_start(started=context.start(job, selection, backfilled=True))

@@ -218,3 +218,23 @@ def test_a_run_goes_on_in_which_only_limits_on_single_jobs_count_a_running_job(l
     twin = sim.copy()
     twin.run()
     assert starts(twin.result()) == starts(whole)
+
+
+@pytest.mark.parametrize("options", [{}, {"refresh": "when-blocked"}])
+def test_a_start_that_a_limit_refuses_takes_nothing_from_the_reservation(load, options):
+    """X would get 8 cores, and its limit is 4. One of four nodes is left over at 50 s, so Y may start."""
+    groups = [("a", 2, 8, []), ("s", 1, 4, ["p"]), ("b", 1, 8, ["p"]), ("c", 1, 8, ["q"])]
+    keys = ("name", "count", "cores", "properties")
+    cluster = load({"groups": [dict(zip(keys, group, strict=True)) for group in groups]})
+    jobs = [
+        ss.Job(id_, at, ss.Jobspec.from_shape(shape, duration=limit, constraint=of), limit, limit, user=user)
+        for id_, at, shape, limit, of, user in (
+            ("S", 0, "slot=1/node", 300, "p", "v"),
+            ("A", 0, "slot=2/node", 50, None, "v"),
+            ("F", 1, "slot=3/node", 10, None, "v"),
+            ("X", 2, "slot=1/node", 200, "p", "u"),
+            ("Y", 2, "slot=1/node", 200, "q", "v"),
+        )
+    ]
+    made = ss.simulate(cluster, ss.Workload(jobs), queue_options=options, limits=[{"user": "u", "cores": 4}])
+    assert starts(made) == {"S": 0, "A": 0, "F": 50, "X": 300, "Y": 2}
