@@ -188,7 +188,7 @@ def test_passes_stop_when_nothing_changes():
             {"max_job_user": 0},
             "user: 0 is out of range .expected a whole number of 1 or more, or none",
         ),
-        ({"reservation_depth": -1}, "policy-options.reservation-depth: -1 is out of range"),
+        ({"reservation_depth": -1}, "policy-options.reservation_depth: -1 is out of range"),
         ({"max_job_usr": 1}, "did you mean max-job-user"),
     ],
 )
