@@ -387,7 +387,7 @@ class UnitHolders:
             self._mixed.pop(name, None)
 
     def take_amounts(self, rules: ClaimRules, amounts: Mapping[str, int]) -> Iterator[str]:
-        """Take (or, if they are negative, release) units of which R states amounts; yield the faults."""
+        """Take units of which R states amounts; yield the faults."""
         for path, amount in amounts.items():
             rank, type_, size = self._sizes[path]
             if not rules.may_share(type_):
@@ -395,6 +395,12 @@ class UnitHolders:
             free = size - self._taken.get(path, 0)
             if amount > 0 and (free < 0 or amount > size):
                 yield f"rank {rank} has {max(free + amount, 0)} free units of {type_}, R has {amount}"
+
+    def give_back_amounts(self, rules: ClaimRules, amounts: Mapping[str, int]) -> None:
+        """Release units of which R states amounts, or that a job keeps with its targets."""
+        for path, amount in amounts.items():
+            if not rules.may_share(self._sizes[path][1]):
+                self._taken[path] -= amount
 
 
 STARTS, CHANGES, GOES_ON = range(3)
@@ -718,8 +724,7 @@ class AllocationPass:
         if held.units or held.amounts:
             return
         holders.give_back(name, rules, held.kept, leaves=True)
-        for _ in holders.take_amounts(rules, {path: -n for path, n in held.kept_amounts.items()}):
-            pass
+        holders.give_back_amounts(rules, held.kept_amounts)
         row.open = False
         del self._held[name]
         if self._recorded.outages:
@@ -741,6 +746,9 @@ class AllocationPass:
             else:
                 del held.units[rank]
                 self._holders.give_back(name, held.rules, {rank: held.kept.pop(rank)}, leaves=True)
+                here = {p: n for p, n in held.kept_amounts.items() if self._inventory.pools[p][0] == rank}
+                self._holders.give_back_amounts(held.rules, here)
+                held.kept_amounts = {p: n for p, n in held.kept_amounts.items() if p not in here}
         for path, amount in shard.amounts.items():
             if amount > held.amounts.get(path, 0):
                 self._report.add("A4", name, f"releases units of {path} that it does not hold")

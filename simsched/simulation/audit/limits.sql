@@ -42,13 +42,15 @@ FROM (
         WHEN hours THEN total / 3600 ELSE total END AS used
     FROM sums WHERE sign = 1 AND binds);
 
--- L1 submissions under a limit: under a limit that holds jobs, they count from when they are eligible
+-- L1 submissions under a limit: under a limit that holds jobs, they count from when they are eligible.  A job
+-- that failed before it ran, as its dependencies can never be met, has left at a time that no table tells.
 SELECT id, number > most AS wrong,
     format('is job {} of {}, of {:g} that may be submitted', number::BIGINT, whose, most)
 FROM (
     WITH present AS (
         SELECT b.*, j.id, if(k.holds, eligible, submit) AS begun, CASE WHEN ended IS NOT NULL THEN ended
-            WHEN result IN ('PENDING', 'RUNNING') THEN 'inf'::DOUBLE ELSE w_cancel_at END AS gone
+            WHEN result IN ('PENDING', 'RUNNING') THEN 'inf'::DOUBLE
+            WHEN result = 'CANCELED' THEN w_cancel_at END AS gone
         FROM jobs j JOIN job_kinds k ON k.job = w_at JOIN bounds b ON b.kind = k.kind
         WHERE quantity = 'submitted-jobs' AND result NOT IN ('INFEASIBLE', 'DROPPED')
             AND NOT starts_with(coalesce(reason, ''), 'rejected')

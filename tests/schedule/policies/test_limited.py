@@ -89,11 +89,11 @@ def test_what_the_policy_remembers_changes_nothing(policy, shapes, monkeypatch):
 
 @pytest.mark.parametrize("depth", [0, -1, "many", True, 2.5])
 def test_depths_that_are_none(depth):
-    with pytest.raises(ConfigError, match="queue.depth"):
+    with pytest.raises(ConfigError, match=r"queue.depth"):
         run(machine(1), queue_options={"queue_depth": depth})
 
 
 def test_any_policy_takes_it_and_says_so():
-    with pytest.raises(ConfigError, match="queue.depth"):
+    with pytest.raises(ConfigError, match=r"queue.depth"):
         queue_policy("fcfs", {"queue_dept": 3})
     assert isinstance(queue_policy("fcfs", {"queue_depth": 3}), Limited)

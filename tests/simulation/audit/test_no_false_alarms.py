@@ -7,6 +7,9 @@ import json
 import pytest
 
 import simsched as ss
+from simsched.formats.cluster.recipe import parse_recipe
+from simsched.formats.rfc.dependency import Dependency
+from simsched.graph.build.recipe import from_recipe
 from simsched.simulation.audit.auditor import audit_run
 from simsched.simulation.audit.inventory import Inventory
 from simsched.simulation.record.file_digests import with_digests
@@ -36,6 +39,24 @@ def test_shared_nodes_count_as_nodes_that_the_job_is_on(audited):
     shape = "slot=4/node{exclusive:false}/core=1"
     jobs = [job(name, 0, shape, 100, user="u") for name in "abc"]
     report = audited(machine(4, 4), *jobs, limits=[{"each": "user", "nodes": 2, "over": "hold"}])
+    assert report, str(report)
+
+
+def test_the_memory_of_a_node_that_is_clean_before_the_others_is_free(audited):
+    """B starts on the first node that A's cleanup leaves, and gets its memory, too."""
+    group = {"name": "n", "count": 3, "cores": 2, "memory": "100000 GB"}
+    cluster = ss.Cluster(from_recipe(parse_recipe({"groups": [group]})))
+    jobs = [job("A", 0, "slot=3/node", 10), job("B", 1, "slot=1/node", 10)]
+    report = audited(cluster, *jobs, epilog="1s..40s", seed=1)
+    assert report, str(report)
+
+
+def test_a_job_that_failed_at_once_is_no_submitted_one(audited):
+    """A depends on itself, so it leaves at once, and not when it would be cancelled."""
+    itself = (Dependency.parse("afterok:A"),)
+    first = job("A", 0, "slot=1/core", 5, user="u", cancel_at=50, dependencies=itself)
+    limits = [{"each": "user", "submitted-jobs": 1}]
+    report = audited(machine(1, 1), first, job("B", 1, "slot=1/core", 5, user="u"), limits=limits)
     assert report, str(report)
 
 
