@@ -467,7 +467,9 @@ class Growth:
 
     def change_duration(self, number: int, duration: float) -> None:
         """Change the requested seconds of a job; its run time follows, and all reservations are renewed."""
-        self.change(number, duration=None if duration == UNLIMITED else duration)
+        found, given = None if duration == UNLIMITED else duration, self.handed_in[number].duration
+        # 5 for 5.0 is no change for a copy, and the R of both has the same spelling
+        self.change(number, duration=given if found == given else found)
         self.renew(forget=True)
 
     # -- what depends on the requests -------------------------------------------------------------

@@ -78,6 +78,19 @@ def differences_of(one, other):
     return found + ["allocations"] * (first.log.text() != second.log.text())
 
 
+def test_a_copy_spells_a_duration_as_the_run_does():
+    sim = ss.Simulation(machine(1, 1))
+    sim.submit("slot=1/core", duration=3)
+    second = sim.submit(ss.Job("b", 0, ss.Jobspec.from_shape("slot=1/core"), runtime=2, duration=5.0))
+    sim.run(until=1)
+    second.update(duration=5)
+    sim.run(until=2)
+    twin = sim.copy()
+    for one in (sim, twin):
+        one.run()
+    assert differences_of(sim, twin) == []
+
+
 def test_a_job_by_its_id():
     sim = ss.Simulation(machine(1, 1))
     with pytest.raises(ConfigError, match="there is no job 'x'"):
