@@ -144,14 +144,14 @@ def options_of(*groups: type, declared: type | None = None) -> Callable[[Callabl
 
 def _group(group: Any, declared: Any, known: Container[str]) -> tuple[Mapping[str, Any], str]:
     """Return name → type of a group's options, and their entries in a docstring but for known names."""
-    if is_typeddict(group) and declared is None:
+    source = declared if is_typeddict(group) else group
+    if source is None:
         return group.__annotations__, f"{re.split('-{4,}', inspect.getdoc(group) or '')[-1].strip()}\n"
-    fields: Mapping[str, tuple[Any, str]] = (declared if is_typeddict(group) else group).entries()
-    if is_typeddict(group):
-        fields = {name: (kind, fields[name][1]) for name, kind in group.__annotations__.items()}
-    texts = [f"{name} : {text}." for name, (_, text) in fields.items() if name not in known]
+    entries: Mapping[str, tuple[Any, str]] = source.entries()
+    own = group.__annotations__ if source is declared else {name: kind for name, (kind, _) in entries.items()}
+    texts = [f"{name} : {entries[name][1]}." for name in own if name not in known]
     lines = (fill(text, 106, subsequent_indent="    ", break_on_hyphens=False) for text in texts)
-    return {name: kind for name, (kind, _) in fields.items()}, "".join(f"{line}\n" for line in lines)
+    return own, "".join(f"{line}\n" for line in lines)
 
 
 options_named = options_of()

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 NAMELESS = "jobs without a user"
 
 
-class _Named(NamedTuple):
+class _LimitsOfNames(NamedTuple):
     """The limits that count jobs with the same names, and what these read of a job (`NAMES` …).
 
     `submitted` are the counters of submitted jobs, each with whether it binds them; `counters` are those of
@@ -109,7 +109,7 @@ class LimitedJobs:
         self.submitted: dict[int, tuple[tuple[LimitCounter, bool], ...]] = {}
         self.users: list[str] = []
         self._by_place: dict[Place, LimitCounter] = {}
-        self._by_names: dict[tuple[str | None, ...], _Named] = {}
+        self._by_names: dict[tuple[str | None, ...], _LimitsOfNames] = {}
         self._cohorts: dict[tuple[object, ...], Cohort] = {}
 
     def add(self, job: Job) -> None:
@@ -135,7 +135,7 @@ class LimitedJobs:
         """Return the cohort of a job, or why a limit can never allow it."""
         mine = self._by_names.get(names)
         if mine is None:
-            mine = self._by_names[names] = self._named(self._limits.of(names))
+            mine = self._by_names[names] = self._limits_of(self._limits.of(names))
         group = 0 if self._groups is None else self._groups[number]
         table, reads = self._prepared.table, mine.reads
         key = group, table.kinds[number] if reads else 0, table.durations[number] if reads == TIME else 0
@@ -144,10 +144,10 @@ class LimitedJobs:
             found = mine.verdicts[key] = self._judge(number, mine, group)
         return found
 
-    def _named(self, limits: tuple[ScopeLimit, ...]) -> _Named:
+    def _limits_of(self, limits: tuple[ScopeLimit, ...]) -> _LimitsOfNames:
         pairs = [(self._counter(one), one.binds) for one in limits if not one.per_job]
         running = [one for one in pairs if not one[0].kind.while_submitted]
-        return _Named(
+        return _LimitsOfNames(
             limits,
             max((one.limit.kind.reads for one in limits), default=NAMES),
             tuple(one for one in pairs if one[0].kind.while_submitted),
@@ -156,8 +156,8 @@ class LimitedJobs:
             {},
         )
 
-    def _judge(self, number: int, mine: _Named, group: int) -> _Verdict:
-        limits, reads, submitted, counters, binding, _ = mine
+    def _judge(self, number: int, mine: _LimitsOfNames, group: int) -> _Verdict:
+        limits, counters = mine.limits, mine.counters
         if not limits:
             return _Verdict()
         request: Any = self._prepared.table.requests[number]
@@ -167,21 +167,21 @@ class LimitedJobs:
             if breach.limit.rule.over == "reject":
                 return _Verdict(rejected=breach.text)
         if breaches:
-            return _Verdict(submitted=submitted, held=f"held for ever: {breaches[0].text}")
+            return _Verdict(submitted=mine.submitted, held=f"held for ever: {breaches[0].text}")
         varies, own = frozenset[str](), tuple[tuple[Scope, Limit], ...]()
-        if reads > NAMES and (varies := self._limits.varies(request)):
+        if mine.reads > NAMES and (varies := self._limits.varies(request)):
             single = (one for one in limits if one.per_job and one.limit.kind.unit in varies)
             own = tuple((one.scope, one.limit) for one in single)
             varies &= {*(counter.kind.unit for counter in counters), *(limit.kind.unit for _, limit in own)}
         if not counters and not own:
-            return _Verdict(submitted=submitted)
+            return _Verdict(submitted=mine.submitted)
         asks = {one: one.kind.asks(amounts) for one in counters}
         rates = [one.kind.rate(amounts) for one in counters]
-        key = (*asks.items(), *rates, binding, varies, own, group)
+        key = (*asks.items(), *rates, mine.binding, varies, own, group)
         cohort = self._cohorts.get(key)
         if cohort is None:
-            cohort = self._cohorts[key] = Cohort(asks, binding, amounts, varies, own)
-        return _Verdict(cohort, submitted)
+            cohort = self._cohorts[key] = Cohort(asks, mine.binding, amounts, varies, own)
+        return _Verdict(cohort, mine.submitted)
 
     def _counter(self, found: ScopeLimit) -> LimitCounter:
         counter = self._by_place.get(found.place)

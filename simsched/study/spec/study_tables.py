@@ -26,7 +26,7 @@ from simsched.declare.kinds import (
     whole,
     words,
 )
-from simsched.declare.table import Declared, fields_of
+from simsched.declare.table import Declared, fields_of, read_keys
 from simsched.errors import ConfigError, SimschedError
 from simsched.formats.text.diagnostics import Fault, Locations
 from simsched.formats.text.documents import load_document, read_text
@@ -315,7 +315,8 @@ class StudyReader:
         """Return a workload and its transforms."""
         table = self.read(WorkloadTable, value, path)
         kind = self._one_of(value, ("file", *MODELS, "jobs"), path)
-        row = {} if isinstance(value, str) else {key.replace("_", "-"): item for key, item in value.items()}
+        keys = dict.fromkeys(fields_of(WorkloadTable), ANYTHING)
+        row = {} if isinstance(value, str) else read_keys(value, "", keys)
         reading = {READING[key]: item for key, item in row.items() if key in READING}
         if isinstance(reading.get("constrain"), str):
             reading["constrain"] = [reading["constrain"]]
