@@ -127,10 +127,16 @@ class AuditTables:
 
     def add(self, name: str, columns: Mapping[str, Any], **types: str) -> None:
         """Make a table of columns; texts and lists need their types."""
-        casts = "".join(f', "{column}"::{kind} AS "{column}"' for column, kind in types.items())
-        others = f"* EXCLUDE ({', '.join(types)})" if types else "*"
-        self.con.register("given_columns", columns)
-        self.con.execute(f"CREATE TABLE {name} AS SELECT {others}{casts} FROM given_columns")
+        given = {key: values for key, values in columns.items() if key not in types}
+        items = [f'"{key}"' for key in given]
+        for key, kind in types.items():
+            # DuckDB 1.2 fails at a sample that holds only None, so what is missing is told beside the values
+            missing = np.array([value is None for value in columns[key]], dtype=np.bool_)
+            given[f"no {key}"], given[key] = missing, columns[key].copy()
+            given[key][missing] = ""
+            items.append(f'CASE WHEN "no {key}" THEN NULL ELSE "{key}"::{kind} END AS "{key}"')
+        self.con.register("given_columns", given)
+        self.con.execute(f"CREATE TABLE {name} AS SELECT {', '.join(items)} FROM given_columns")
         self.con.unregister("given_columns")
 
     def fill(self, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
