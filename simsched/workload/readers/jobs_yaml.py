@@ -13,7 +13,7 @@ from functools import partial
 from math import inf
 from pathlib import Path
 from types import NoneType
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import msgspec
 
@@ -240,8 +240,10 @@ def read_jobs_yaml(text: str, reading: ReadOptions | None = None) -> Workload:
     reading = reading or ReadOptions(source="jobs.yaml")
     document = None if _EMPTY.fullmatch(text) else _document(text, reading.source)
     entries, defaults, title = _parts(document, reading.source)
+    maker = Maker(reading.folder)
     numbered = ((f"{reading.source}: jobs[{index}]", entry) for index, entry in enumerate(entries))
-    return _workload(numbered, defaults, replace(reading, name=title or reading.name), "jobs")
+    drafts = (maker.drafts(entry, defaults, place) for place, entry in numbered)
+    return _workload(drafts, replace(reading, name=title or reading.name), "jobs")
 
 
 def given_jobs(given: Any) -> tuple[Job, ...]:
@@ -257,7 +259,7 @@ def given_jobs(given: Any) -> tuple[Job, ...]:
     if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
         raise wrong("jobs", given, "several jobs, as Job or as mappings")
     maker = Maker(Path())
-    drafts: list[tuple[str, Job, Any]] = []
+    drafts: list[_Draft] = []
     entries = False
     for number, one in enumerate(given):
         place = f"jobs[{number}]"
@@ -315,15 +317,23 @@ def read_jsonl(lines: Iterable[str], reading: ReadOptions | None = None) -> Work
     from simsched.formats.jobspec.fast import Reader
 
     reading = reading or ReadOptions(source="jobs.jsonl")
-    return _workload(_json_entries(lines, reading.source), {}, reading, "jsonl", Reader())
+    maker = Maker(reading.folder, Reader())
+    return _workload(_of_lines(lines, maker, reading.source), reading, "jsonl")
 
 
-def _json_entries(lines: Iterable[str], source: str) -> Iterator[tuple[str, Any]]:
+def _of_lines(lines: Iterable[str], maker: Maker, source: str) -> Iterator[list[_Draft]]:
     from simsched.formats.text.json_text import load_json_line
+    from simsched.workload.readers.job_lines import PlainLines
 
+    plain = PlainLines(maker)
     for number, line in enumerate(lines, 1):
         if line.strip():
-            yield f"{source}:{number}", load_json_line(line, source, number)
+            place = f"{source}:{number}"
+            job = plain.job(line, place)
+            if job is None:
+                yield maker.drafts(load_json_line(line, source, number), {}, place)
+            else:
+                yield [(place, job, None)]
 
 
 def _parts(document: Any, source: str) -> tuple[list[Any], dict[str, Any], str]:
@@ -351,26 +361,17 @@ def refuse_unknown(entry: Mapping[str, Any], known: Iterable[str], place: str) -
             raise WorkloadError(f"unknown key {key!r}", where=place, expected=expected)
 
 
-def _workload(
-    entries: Iterable[tuple[str, Any]],
-    defaults: dict[str, Any],
-    reading: ReadOptions,
-    kind: str,
-    jobspecs: Reader | None = None,
-) -> Workload:
-    maker = Maker(reading.folder, jobspecs)
-    drafts: list[tuple[str, Job, Any]] = []
-    for place, entry in entries:
-        if reading.limit is not None and len(drafts) >= reading.limit:
-            break
-        if not isinstance(entry, dict):
-            raise WorkloadError(
-                "not a job", where=place, expected="a mapping with 'shape', 'jobspec' or 'file'"
-            )
-        said = entry.get("depends", defaults.get("depends"))
-        drafts.extend((place, job, said) for job in maker.jobs(entry, defaults, place))
-    jobs = resolve(drafts)
-    return assemble(jobs, Skips(), source=reading.source, name=reading.name, kind=kind)
+_Draft: TypeAlias = tuple[str, Job, Any]
+"""The place of an entry, one of its jobs, and the ``depends`` of the entry."""
+
+
+def _workload(entries: Iterable[list[_Draft]], reading: ReadOptions, kind: str) -> Workload:
+    drafts: list[_Draft] = []
+    most = inf if reading.limit is None else reading.limit
+    coming = iter(entries)
+    while len(drafts) < most and (found := next(coming, None)) is not None:
+        drafts += found
+    return assemble(resolve(drafts), Skips(), source=reading.source, name=reading.name, kind=kind)
 
 
 @dataclass(slots=True)
@@ -386,6 +387,15 @@ class Maker:
     ids: dict[str, str] = field(default_factory=dict)
     sequence: int = 0
 
+    def drafts(self, entry: Any, defaults: dict[str, Any], place: str) -> list[_Draft]:
+        """Return the jobs of one entry, with its place and what it says of dependencies."""
+        if not isinstance(entry, dict):
+            raise WorkloadError(
+                "not a job", where=place, expected="a mapping with 'shape', 'jobspec' or 'file'"
+            )
+        said = entry.get("depends", defaults.get("depends"))
+        return [(place, job, said) for job in self.jobs(entry, defaults, place)]
+
     def jobs(self, said: dict[str, Any], defaults: dict[str, Any], place: str) -> Iterator[Job]:
         """Yield the jobs of one entry, `count` of them; their dependencies come later.
 
@@ -399,9 +409,9 @@ class Maker:
         values = {
             key: _VALUES[key](value, f"{place}.{key}") for key, value in entry.items() if key in _VALUES
         }
-        jobspec = self._with_attributes(self._jobspec(entry, place), entry, place)
+        jobspec = self._with_attributes(self.jobspec(entry, place), entry, place)
+        own_limit, name, queue = own_values(jobspec)
         if "duration" not in said:
-            own_limit = whole(jobspec.duration) if jobspec.duration else None  # 0 is unlimited (RFC 14)
             values["duration"] = own_limit or values.get("duration")
         if values.get("duration") is None and values.get("runtime") is None:
             raise WorkloadError("a job needs a runtime or a duration", where=place)
@@ -415,9 +425,9 @@ class Maker:
             raise LimitError(f"more than {MAX_COPIES:,} jobs of one entry", where=place)
         if self.sequence + total > MAX_JOBS:
             raise LimitError(f"more than {MAX_JOBS:,} jobs", where=place)
-        values["name"] = values.get("name") or jobspec.name
+        values["name"] = values.get("name") or name
         # Parts name queues of their own, or have that of the entry.
-        own, queue = values.get("queue"), jobspec.queue or next(iter(part_queues(jobspec)), None)
+        own = values.get("queue")
         values["queue"] = queue or own if "parts" in entry else own or queue
         for index in range(count):
             id_ = self._id(entry, index, count, place)
@@ -447,7 +457,8 @@ class Maker:
             raise WorkloadError(f"job id {made!r} occurs twice, first at {first}", where=place)
         return made
 
-    def _jobspec(self, entry: dict[str, Any], place: str) -> Jobspec:
+    def jobspec(self, entry: dict[str, Any], place: str) -> Jobspec:
+        """Return the request of an entry."""
         given = [key for key in _REQUESTS if key in entry]
         if len(given) != 1:
             found = " and ".join(given) or "none of them"
@@ -494,7 +505,7 @@ class Maker:
                 )
             refuse_unknown(part, fields_of(PartEntry), where)
             command = {"command": entry["command"]} if "command" in entry else {}
-            spec = self._jobspec({**command, **part}, where)
+            spec = self.jobspec({**command, **part}, where)
             specs.append(_and(spec, entry.get("constraint"), place))
             own = _TEXT.read(part.get("queue"), f"{where}.queue")
             queues.append(own or spec.queue or _TEXT.read(entry.get("queue"), f"{place}.queue"))
@@ -518,6 +529,12 @@ class Maker:
         if self.folder is None:
             raise WorkloadError("a workload from standard input cannot name files")
         return constrained(load_jobspec(self.folder / value), constraint)
+
+
+def own_values(jobspec: Jobspec) -> tuple[float | None, str | None, str | None]:
+    """Return the limit, the name and the queue that a jobspec states; of parts, the queue of the first."""
+    limit = whole(jobspec.duration) if jobspec.duration else None  # 0 is unlimited (RFC 14)
+    return limit, jobspec.name, jobspec.queue or next(iter(part_queues(jobspec)), None)
 
 
 def _of_the_job(parts: list[Jobspec], place: str) -> dict[str, Any]:

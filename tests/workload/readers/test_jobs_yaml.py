@@ -373,6 +373,15 @@ def test_a_line_of_json_is_read_as_the_same_entry_in_detail(key, request_):
         assert read_line(line) == read_line(in_detail), line
 
 
+@pytest.mark.parametrize("extra", ['"user": "b"', '"runtime": 6', '"jobspec": {}', '"id": 1', '"user" : "b"'])
+def test_a_key_that_occurs_twice_is_refused_beside_a_known_request(extra):
+    spec = json.dumps(Jobspec.from_shape("slot=1/core").to_dict())
+    plain = f'"id": 1, "runtime": 5, "user": "a", "jobspec": {spec}'
+    again = plain.replace('"id": 1', '"id": 2')
+    with pytest.raises(FormatError, match=r"f:2:\d+: key '\w+' occurs twice in one object"):
+        read_jsonl([f"{{{plain}}}", f"{{{again}, {extra}}}"], ReadOptions(source="f"))
+
+
 def test_the_schema_accepts_what_the_reader_accepts():
     schema = jobs_schema()
     jsonschema.Draft202012Validator.check_schema(schema)
