@@ -251,7 +251,7 @@ class CountedKinds:
         if found is None:
             found = self._recipes[kind] = self._recipe(kind)
         recipe, placed = found
-        claim, bits, targets = kernel.placement()
+        claim, bits, targets, parts, sums = kernel.placement(len(placed.draws))
         holds: tuple[Hold, ...] = ()
         if recipe.inner is not None:
             inner = vertices_on(targets, recipe.inner, available.index)
@@ -259,8 +259,6 @@ class CountedKinds:
         elif recipe.shares:
             holds = (Hold(available.index.target_type, targets, exclusive=False),)
         counted = available.partial is None
-        draws = len(placed.draws)
-        parts, sums = kernel.parts[: draws + 1].tolist(), kernel.sums[:draws].tolist()
         made: Any = Placed(placed, claim, bits, parts, sums, targets, holds, counted)
         if not placed.tabled:
             held = with_masks(list(made.held), available, highest=self._policy.highest)

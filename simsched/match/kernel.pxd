@@ -39,13 +39,13 @@ cdef class Kernel:
     cdef unsigned char[::1] held
     cdef long long[::1] copies
     cdef long long[::1] total
-    cdef readonly object table, totals, sums
+    cdef readonly object table, totals
     cdef object all_bits
     cdef unsigned long long[::1] words, bits
     cdef long long[::1] word, sum
     cdef long long chosen
     cdef long long[::1] number, given
-    cdef readonly object parts, all_claims
+    cdef readonly object all_claims
     cdef long long[::1] part
     cdef readonly dict claims
     cdef long long[::1] store
@@ -86,7 +86,8 @@ cdef class Kernel:
     cpdef bint place_on(self, long long kind, const long long[:] targets, const long long[:] numbers)
     @cython.locals(top=cython.longlong, to=cython.longlong, i=cython.longlong)
     cdef void _finish(self, long long d, long long count, int state) noexcept
-    cpdef placement(self)
+    @cython.locals(i=cython.Py_ssize_t)
+    cpdef tuple placement(self, Py_ssize_t draws)
     @cython.locals(
         first=cython.longlong, i=cython.longlong, t=cython.longlong, per=cython.longlong, place=cython.longlong,
         base=cython.longlong, low=cython.longlong, high=cython.longlong, left=cython.longlong, at=cython.longlong,
@@ -107,8 +108,8 @@ cdef class Kernel:
         units=cython.longlong, stop=cython.longlong, store=cython.longlong[::1],
     )
     cpdef tuple claim(self, long long job)
-    @cython.locals(claim=cython.longlong[::1], whole=cython.longlong, i=cython.longlong)
-    cdef void _change(self, long long at, int sign) noexcept
+    @cython.locals(alone=cython.longlong, whole=cython.longlong, i=cython.longlong)
+    cpdef long long apply(self, const long long[::1] claim, const unsigned long long[::1] bits, int sign)
     cpdef set_free(self, long long cell, long long target, long long units)
     @cython.locals(d=cython.longlong, time=cython.double, r=cython.Py_ssize_t, at=cython.longlong)
     cpdef long long shadow(self, long long kind, double now, list ends, list jobs) except -3

@@ -68,8 +68,6 @@ class Kernel:
     ----------
     table : demand and target → copies that it can host now.
     totals : the sum of the copies of each demand.
-    parts, sums : of the last placement, the leaf pools of draw i of its demand are those from `parts[i]` on,
-        and `sums[i]` units of them are drawn.
     """
 
     def __init__(
@@ -116,10 +114,9 @@ class Kernel:
         self.totals = np.zeros(self.demands + 1, dtype=np.int64)
         self.totals[self.demands] = 1 << 62  # of the demand -1: the kinds that are not counted always fit
         self.total = view(self.totals)
-        self.parts = np.zeros(len(columns) + 1, dtype=np.int64)
-        self.part = view(self.parts)
-        self.sums = np.zeros(len(columns), dtype=np.int64)
-        self.sum = view(self.sums)
+        self.part, self.sum = zeros(len(columns) + 1), zeros(len(columns))
+        """Of the last placement, the leaf pools of draw i of its demand are those from `part[i]` on, and
+        `sum[i]` units of them are drawn."""
         self.claims: dict[int, int] = {}
         """Running job → the place of its claim in `store`; -1: it shares units, which no numbers describe."""
         self.all_claims, self.top = np.zeros(1024, dtype=np.int64), 0
@@ -292,10 +289,16 @@ class Kernel:
             self.store[to + count + i] = self.given[i]
         self.store[top] = to + 2 * count - top
 
-    def placement(self) -> tuple[Integers, Words, Integers]:
-        """Return the claim of the last placement in numbers, its units as masks, and its targets."""
+    def placement(self, draws: int) -> tuple[Integers, Words, Integers, list[int], list[int]]:
+        """Return the last placement, of a demand with some draws.
+
+        The claim in numbers, its units as masks, its targets, and `parts` and `sums` as lists.
+        """
         claim = self.all_claims[self.top : self.top + self.store[self.top]].copy()
-        return claim, self.all_bits[: self.chosen].copy(), claim[HEAD : HEAD + self.store[self.top + 1]]
+        targets = claim[HEAD : HEAD + self.store[self.top + 1]]
+        parts = [self.part[i] for i in range(draws + 1)]
+        sums = [self.sum[i] for i in range(draws)]
+        return claim, self.all_bits[: self.chosen].copy(), targets, parts, sums
 
     def _draw(self, d: int, count: int, begin: int, state: int) -> int:
         """Draw the units of a placement on `count` targets; return the number of leaf pools.
@@ -369,7 +372,7 @@ class Kernel:
                 self._write(selection)
             self.claims[job] = self.top
             if self.owned:
-                self._change(self.top, -1)
+                self.apply(self.store[self.top : self.top + self.store[self.top]], self.bits, -1)
             self.top += self.store[self.top]
         self.draft = None
         self.epoch += 1
@@ -385,18 +388,22 @@ class Kernel:
         """Forget the claim of a job that ends."""
         at = self.claims.pop(job, -1)
         if self.owned and at >= 0:
-            self._change(at, 1)
+            self.apply(self.store[at : at + self.store[at]], self.bits, 1)
         self.epoch += 1
 
-    def _change(self, at: int, sign: int) -> None:
-        """Release (1) or make (-1) a claim now."""
-        claim = self.store[at : at + self.store[at]]
-        change(self.units, self.use, self.words, self.word, claim, self.bits, sign)
-        whole = at + HEAD + self.store[at + 1]
-        for i in range(whole, whole + self.store[at + 2]):
-            self.held[self.store[i]] = sign < 0
-        for i in range(at + HEAD, whole):
-            self._count(self.store[i])
+    def apply(self, claim: Any, bits: Any, sign: int) -> int:
+        """Release (1) or make (-1) a claim in the state; return how many targets have no other one.
+
+        `bits` are its units as masks.
+        """
+        alone = change(self.units, self.use, self.words, self.word, claim, bits, sign)
+        whole = HEAD + claim[1]
+        for i in range(whole, whole + claim[2]):
+            self.held[claim[i]] = sign < 0
+        for i in range(HEAD, whole):
+            self._count(claim[i])
+        self.epoch += 1
+        return alone
 
     def set_free(self, cell: int, target: int, units: int) -> None:
         """Take over the free units of a leaf pool of a target, which not only claims have changed."""

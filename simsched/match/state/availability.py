@@ -333,7 +333,7 @@ class Availability:
         targets = selection.targets
         if self.idle is not None:
             self.idle[targets] = False
-        self._note(targets)
+        self._note(targets, counted=isinstance(selection, Placed))
         if len(selection.holds) > 1:
             beyond = self._held_beyond(selection)
             if len(beyond):
@@ -352,7 +352,7 @@ class Availability:
             self._note_idle(selection)
         if self.hidden:
             self._hide(selection)
-        self._note(targets)
+        self._note(targets, counted=isinstance(selection, Placed) and not self.hidden)
         if len(selection.holds) > 1:
             beyond = self._held_beyond(selection)
             if len(beyond):
@@ -366,6 +366,8 @@ class Availability:
         if isinstance(selection, Placed):
             for (pool, _, _), amount in zip(selection.kind.draws, selection.sums, strict=True):
                 total[pool.name] += sign * amount
+            if self.kinds is not None:
+                return self.kinds.kernel.apply(selection.claim, selection.bits, sign)
             words, word = _NO_WORDS if self.words is None else self.words, word_tables(self.index).word
             return change(self.units, self.use, words, word, selection.claim, selection.bits, sign)
         for draw in selection.held:
@@ -485,12 +487,12 @@ class Availability:
         if any(hold.type == kind and hold.ordinals is not targets for hold in selection.holds):
             self.idle = None  # targets that came up while a vertex above them was held
 
-    def _note(self, targets: Ints) -> None:
-        """Log that targets changed, for the counts that are kept.
+    def _note(self, targets: Ints, *, counted: bool = False) -> None:
+        """Log that targets changed, for the counts that are kept; the kernel may have `counted` them.
 
         Without counts nothing is logged: the first count is taken of the state as it is.
         """
-        if self.kinds is not None:
+        if self.kinds is not None and not counted:
             self.kinds.kernel.recount(targets)
         if not self.counts:
             return

@@ -7,14 +7,12 @@ ranks are in containment order and R names only units on execution targets; `emi
 from __future__ import annotations
 
 from functools import cached_property, lru_cache
-from itertools import compress
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 import numpy as np
 
-from simsched.formats.rfc.idset import encode_ids
 from simsched.match.emit import carried_topology, ids_of
 from simsched.match.state.masks import as_words, word_tables
 from simsched.match.state.placed import Placed
@@ -127,17 +125,17 @@ class PlainText:
 
     def _place_text(self, *targets: int) -> tuple[str, str]:
         """Return the hosts of targets, and what is behind the times: the properties."""
-        ranks = [self._numbers[target] for target in targets]
-        every = encode_ids(ranks)
+        ranks_of = self._units_text.ranks
+        every = ranks_of([*targets])
         if self._prefix is not None:
             hosts = f'"{self._prefix}{every if len(targets) == 1 else f"[{every}]"}"'
         else:
             hosts = _encode(self._index.host_encoder.encode(list(targets))).decode()
         properties = []
         for name, row in self._properties:
-            having = list(compress(ranks, map(row.__getitem__, targets)))
+            having = [target for target in targets if row[target]]
             if having:
-                properties.append(f'{name}:"{every if len(having) == len(ranks) else encode_ids(having)}"')
+                properties.append(f'{name}:"{every if len(having) == len(targets) else ranks_of(having)}"')
         return hosts, f',"properties":{{{",".join(properties)}}}' if properties else ""
 
     def _has_runs(self, kind: UnitKind) -> bool:

@@ -15,5 +15,7 @@ cdef class UnitsText:
     cpdef entries(self, list targets, const long long[:] cells, const unsigned long long[:] bits)
     @cython.locals(i=cython.Py_ssize_t, groups=dict)
     cdef str _grouped(self, list targets, list texts)
+    @cython.locals(target=cython.longlong, rank=cython.longlong, low=cython.longlong, high=cython.longlong, found=str)
+    cpdef str ranks(self, list targets)
 
 cdef str _run(long long low, long long high)

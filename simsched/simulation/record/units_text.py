@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from simsched.formats.rfc.idset import encode_ids
 from simsched.match.kernel import integers, zeros
 from simsched.match.state.masks import word_tables
 
@@ -102,11 +101,22 @@ class UnitsText:
         """Return one entry for all targets with the same units."""
         groups: dict[str, list[int]] = {}
         for i in range(len(texts)):
-            groups.setdefault(texts[i], []).append(self.rank[targets[i]])
+            groups.setdefault(texts[i], []).append(targets[i])
         entries = [
-            f'{{"rank":"{encode_ids(ranks)}","children":{{{text[1:]}}}}}' for text, ranks in groups.items()
+            f'{{"rank":"{self.ranks(some)}","children":{{{text[1:]}}}}}' for text, some in groups.items()
         ]
         return ",".join(entries)
+
+    def ranks(self, targets: list[int]) -> str:
+        """Return the ranks of targets as an idset; they ascend."""
+        found, low, high = "", -1, -2
+        for target in targets:
+            rank = self.rank[target]
+            if rank != high + 1:
+                found = f"{found}{_run(low, high)}"
+                low = rank
+            high = rank
+        return (found + _run(low, high))[1:]
 
 
 def _run(low: int, high: int) -> str:
