@@ -52,9 +52,13 @@ class GraphSupply(Supply):
 
     def candidates(self, jobs: Integers, shadow: Shadow) -> Iterator[int]:
         """Yield those of some jobs that fit when it is their turn."""
-        if not self._counts_beside_closures():
-            yield from super().candidates(jobs, shadow)
-            return
+        return (
+            self._beside_closures(jobs)
+            if self._counts_beside_closures()
+            else super().candidates(jobs, shadow)
+        )
+
+    def _beside_closures(self, jobs: Integers) -> Iterator[int]:
         kinds, seconds = self.table.kinds_array, self.table.durations_array
         at = self._present().next_now(jobs, 0, kinds, seconds)
         while at < len(jobs):
@@ -91,7 +95,7 @@ class GraphSupply(Supply):
 
     def earliest(self, job: int) -> EarliestStart | None:
         """Return the earliest start of a job, and the state of the cluster then; None if it never fits."""
-        if not self.calendar:
+        if not self.closes:
             return earliest_by_bisection(self.plan, self.request(job), self.now, partial(self.seek, job))
 
         def seek(state: Availability, time: float) -> Selection | None:
@@ -131,7 +135,7 @@ class GraphSupply(Supply):
 
     def _counts_beside_closures(self) -> bool:
         """Whether there are closures, and counts decide nevertheless."""
-        return bool(self.calendar) and self._counts_all()
+        return self.closes and self._counts_all()
 
     def _profile(self) -> Profile:
         """Return a profile without closures and running jobs, with targets that are down and will be up."""

@@ -65,6 +65,7 @@ class Supply(ABC):
     table : the jobs.
     plan : the running jobs; several queues may share one plan.
     calendar : closures that are known in advance.
+    closes : whether there are any.
     now : the time of the present pass, in seconds.
     failed : kinds of requests that did not fit since the last release; they are not matched again.
     kinds : the kinds of requests in a kernel, made when they are first asked for.
@@ -80,7 +81,7 @@ class Supply(ABC):
     ) -> None:
         self.table = table
         self.plan = plan
-        self._calendar = calendar
+        self._calendar, self.closes = calendar, bool(calendar)
         self.now: float = 0
         self.failed: set[int] = set()
         self._policy = policy
@@ -109,7 +110,7 @@ class Supply(ABC):
 
     @calendar.setter
     def calendar(self, calendar: Calendar) -> None:
-        self._calendar = calendar
+        self._calendar, self.closes = calendar, bool(calendar)
         self.plan.profiles.clear()  # they have the closures of before
 
     # -- now ------------------------------------------------------------------------------------
@@ -143,12 +144,12 @@ class Supply(ABC):
         matched again each time, because the answer also depends on the job's requested time.
         """
         kind, kinds = self.table.kinds[job], self.kinds
-        if kinds.placed[kind] and not self.calendar:
+        if kinds.placed[kind] and not self.closes:
             return kinds.selection(kind, job) if kinds.kernel.place(kind) else None
         if kind in self.failed or not self.could_start(job):
             return None
         selection = self.seek_at(job, self.plan.available, self.now)
-        if selection is None and not self.calendar:
+        if selection is None and not self.closes:
             self.failed.add(kind)
         return selection
 
@@ -260,7 +261,7 @@ class Supply(ABC):
     @property
     def is_steady(self) -> bool:
         """Whether equal requests get equal answers while nothing changes: no random choice, no closures."""
-        return not self.calendar and self._policy.is_steady
+        return not self.closes and self._policy.is_steady
 
     def request(self, job: int) -> Request:
         """Return the compiled request of a job that waits (so it has one)."""
@@ -280,7 +281,7 @@ class Supply(ABC):
 
     def seek_at(self, job: int, available: Availability, time: float) -> Selection | None:
         """Match a job that would start at a time (seconds) on the state of that time, beside closures."""
-        if self.calendar:
+        if self.closes:
             # The limit and not a prediction: no job may still run when its target closes.
             available = self.calendar.within(available, time, time + self.table.limits[job])
         return self.seek(job, available)

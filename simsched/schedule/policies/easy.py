@@ -143,9 +143,9 @@ class Easy:
 
 def let_pass(context: PassContext, shadow: Shadow, jobs: Integers) -> None:
     """Start each of some jobs that fits now and does not delay the first job."""
-    supply, now, judged = context.supply, context.now, context.table.judged
+    supply, now, judged, barred = context.supply, context.now, context.table.judged, context.barred
     for job in supply.candidates(jobs, shadow):
-        if job in context.barred:  # a job that started in this pass used up a limit
+        if job in barred:  # a job that started in this pass used up a limit
             continue
         ends_in_time = now + judged[job] <= shadow.time(supply)
         selection = supply.fit(job) if ends_in_time else shadow.fit_beside(supply, job)
