@@ -70,9 +70,8 @@ def host_names_twice(site: SiteFiles) -> Iterator[SiteFault]:
 def ranks(site: SiteFiles) -> Iterator[SiteFault]:
     """Yield the hosts whose ranks differ; a description without ranks is not compared."""
     for first, other in _pairs(site):
-        if all(node.rank is None for node in other.nodes) and other.kind != GRAPH:
-            continue
-        if all(node.rank is None for node in first.nodes):
+        unranked = [all(node.rank is None for node in one.nodes) for one in (first, other)]
+        if unranked[0] or (unranked[1] and other.kind != GRAPH):
             continue
         wrong = [(theirs, mine) for theirs, mine in _common(first, other) if theirs.rank != mine.rank]
         if wrong:
@@ -94,9 +93,8 @@ def units(site: SiteFiles) -> Iterator[SiteFault]:
                     wrong[kind, here, there].append(mine.host)
         for (kind, here, there), names in wrong.items():
             total = f"{other.totals.get(kind, 0)} and {first.totals.get(kind, 0)} in total"
-            yield SiteFault(
-                other.where, f"{kind}={here} on {listed(names)}, and {there} in {first.where} ({total})"
-            )
+            text = f"{kind}={here} on {listed(names)}, and {there} in {first.where} ({total})"
+            yield SiteFault(other.where, text)
 
 
 @rule("properties-missing", ERROR, "a property of the first description is missing in another")
@@ -165,9 +163,8 @@ def _properties(site: SiteFiles, *, missing: bool) -> Iterator[SiteFault]:
                 wrong[name].append(mine.host)
         for name, names in wrong.items():
             verb, has = ("lacks", "has") if missing else ("has", "lacks")
-            yield SiteFault(
-                other.where, f"{verb} the property {name} on {listed(names)}, which {first.where} {has}"
-            )
+            text = f"{verb} the property {name} on {listed(names)}, which {first.where} {has}"
+            yield SiteFault(other.where, text)
 
 
 def _unknown_names(

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from simsched.simulation.limits.limit_rules import LimitRule
     from simsched.simulation.queues import Queue, Queues
 
-_TYPES = {"ncores": "core", "ngpus": "gpu"}
-
 
 @rule("configuration-invalid", ERROR, "the configuration cannot be used")
 def unreadable(site: SiteFiles) -> Iterator[SiteFault]:
@@ -42,7 +40,8 @@ def unreadable(site: SiteFiles) -> Iterator[SiteFault]:
 def unknown_properties(site: SiteFiles) -> Iterator[SiteFault]:
     """Yield the properties that a queue requires and no node has."""
     for place, queue, index in _queues_and_machine(site):
-        for name in _properties(queue.constraint):
+        parts = [part for part in _parts(queue.constraint) if isinstance(part, rfc31.Properties)]
+        for name in (name.removeprefix("^") for part in parts for name in part.names):
             if name not in index.property_rows:
                 known = sorted(index.property_rows)
                 text = f"no {index.target_type} has the property {name}{did_you_mean(name, known)}"
@@ -53,7 +52,9 @@ def unknown_properties(site: SiteFiles) -> Iterator[SiteFault]:
 def unknown_hosts(site: SiteFiles) -> Iterator[SiteFault]:
     """Yield the hosts of a queue that the machine does not have."""
     for place, queue, index in _queues_and_machine(site):
-        odd = [host for host in _hosts(queue.constraint) if host not in index.ordinal_of_host]
+        parts = [part for part in _parts(queue.constraint) if isinstance(part, rfc31.Hosts)]
+        named = (host for part in parts for host in part.hostlist.unique())
+        odd = [host for host in named if host not in index.ordinal_of_host]
         if odd:
             meant = did_you_mean(odd[0], index.ordinal_of_host, cutoff=0.8) if len(odd) == 1 else ""
             yield SiteFault(place.of("hosts"), f"the machine has no {listed(odd)}{meant}")
@@ -198,33 +199,20 @@ def _queues_and_machine(site: SiteFiles) -> Iterator[tuple[_Place, Queue, Index]
             yield place, queue, index
 
 
-def _properties(constraint: Constraint | None) -> Iterator[str]:
-    """Yield the properties of a queue's constraint, which is properties, hosts or both."""
-    match constraint:
-        case rfc31.Properties():
-            yield from (name.removeprefix("^") for name in constraint.names)
-        case rfc31.And():
-            for part in constraint.args:
-                yield from _properties(part)
-
-
-def _hosts(constraint: Constraint | None) -> Iterator[str]:
-    match constraint:
-        case rfc31.Hosts():
-            yield from constraint.hostlist.unique()
-        case rfc31.And():
-            for part in constraint.args:
-                yield from _hosts(part)
+def _parts(constraint: Constraint | None) -> Iterator[Constraint]:
+    """Yield the parts of a queue's constraint, which is properties, hosts or both."""
+    if isinstance(constraint, rfc31.And):
+        for part in constraint.args:
+            yield from _parts(part)
+    elif constraint is not None:
+        yield constraint
 
 
 def _sizes(index: Index, row: Bools) -> dict[str, int]:
     """Return the nodes, cores and GPUs of some targets, by the names of limits."""
     found = {"nnodes": int(row.sum())}
-    for key, kind in _TYPES.items():
+    for key, kind in (("ncores", "core"), ("ngpus", "gpu")):
         pool = index.pool_types.get(kind)
-        if pool is None:
-            found[key] = 0
-        else:
-            inside = (pool.target >= 0) & row[pool.target]
-            found[key] = int(pool.size[inside].sum())
+        inside = None if pool is None else pool.size[(pool.target >= 0) & row[pool.target]]
+        found[key] = 0 if inside is None else int(inside.sum())
     return found

@@ -42,7 +42,7 @@ from simsched.simulation.outages.outages import Outage, read_outages
 from simsched.site.site_folder import load_site
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from simsched.formats.machines.description import MachineDescription, Note
     from simsched.graph.resource_graph import ResourceGraph
@@ -239,40 +239,38 @@ def read_site_files(paths: Iterable[str | Path], site: Site | str | Path | None 
     if isinstance(site, str | Path):
         _add_folder(found, Path(site))
     elif site is not None:
-        _add_site(found, site)
+        found.files.append((site.name, "site"))
+        _add(found, site.name, OTHER, lambda: site.cluster.graph)
+        _add_config(found, site.config, site.name)
+        found.notes += site.notes
     texts = [(path, *_text_of(path)) for path in paths]
-    configs = [(path, where, text) for path, where, text in texts if _is_toml(text, where)]
+    configs = [file for file in texts if _is_toml(file[2], file[1])]
     # several files with tables of Flux alone are one configuration of Flux
     together = [
-        config
-        for config in configs
-        if len(configs) == 1 or load_toml(config[2], config[1]).keys() <= set(TABLES)
+        file for file in configs if len(configs) == 1 or load_toml(file[2], file[1]).keys() <= set(TABLES)
     ]
     joined, parts = _of_slurm([file for file in texts if file not in configs])
-    for path, where, text in texts:
-        if (path, where, text) in together:
-            if (path, where, text) == together[0]:
+    for file in texts:
+        where = file[1]
+        if file in together:
+            if file == together[0]:
                 _add_toml(found, together)
         elif where in joined:
             _add_description(found, joined[where], where)
         elif where in parts:
             found.files.append((where, parts[where]))
         else:
-            _add_file(found, path, where, text)
+            _add_file(found, *file)
     if not found.files:
         raise ConfigError("there is nothing to check", where="check", expected="FILE…, or --site DIR")
-    found.excluded_hosts = frozenset(_excluded_hosts(found))
-    return found
-
-
-def _excluded_hosts(found: SiteFiles) -> Iterator[str]:
+    excluded: set[str] = set()
     for config in found.configs:
-        if config.withheld is not None:
-            yield from config.withheld
-            continue
-        for machine in found.machines:
+        excluded.update(config.withheld or ())
+        for machine in found.machines if config.withheld is None else ():
             with suppress(FormatError):  # its own rule reports the text
-                yield from hosts_named(config.excluded, machine)
+                excluded.update(hosts_named(config.excluded, machine))
+    found.excluded_hosts = frozenset(excluded)
+    return found
 
 
 def _add_folder(found: SiteFiles, folder: Path) -> None:
@@ -285,13 +283,6 @@ def _add_folder(found: SiteFiles, folder: Path) -> None:
     _add_toml(found, [(queues, str(queues), read_text(queues))])
     with suppress(SimschedError):  # a fault of the configuration is found by its rule
         found.notes += load_site(folder).notes
-
-
-def _add_site(found: SiteFiles, site: Site) -> None:
-    found.files.append((site.name, "site"))
-    _add(found, site.name, OTHER, lambda: site.cluster.graph)
-    _add_config(found, site.config, site.name)
-    found.notes += site.notes
 
 
 def _text_of(path: str | Path) -> tuple[str, str]:
@@ -422,11 +413,11 @@ def _add_config(
     config = SiteConfig(where, document, places=places or {}, withheld=withheld)
     try:
         options = from_document(queue_document(document), where)
+        queues, outages = options.get("queues"), tuple(options.get("outages", ()))
+        config = replace(config, queues=queues, outages=outages)
     except SimschedError as error:
-        found.configs.append(replace(config, fault=error))
-        return
-    queues, outages = options.get("queues"), tuple(options.get("outages", ()))
-    found.configs.append(replace(config, queues=queues, outages=outages))
+        config = replace(config, fault=error)
+    found.configs.append(config)
 
 
 def _add_machine(found: SiteFiles, document: Mapping[str, Any], where: str) -> None:
@@ -444,11 +435,7 @@ def _add_machine(found: SiteFiles, document: Mapping[str, Any], where: str) -> N
         _add(found, where, R, lambda: from_rset(ResourceSet.from_dict(plain, where), name=_name(where)))
     if graph is not None:
         place = where if "graph" in document else f"{where}: scheduling.graph"
-
-        def read() -> ResourceGraph:
-            return from_jgf(jgf_from_object(graph, where=place), name="cluster", where=place)
-
-        _add(found, place, GRAPH, read)
+        _add(found, place, GRAPH, lambda: from_jgf(jgf_from_object(graph, where=place), where=place))
 
 
 def _add(found: SiteFiles, where: str, kind: str, make: Callable[[], ResourceGraph]) -> None:

@@ -7,8 +7,7 @@ node, or below the rack or chassis that the nodes are in; and in a storage map, 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from simsched.check.findings import ERROR, rule
 from simsched.check.node_rules import listed
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from simsched.check.site_files import SiteFiles, StatedMachine
-    from simsched.formats.cluster.storage_map import StorageMap
+    from simsched.formats.cluster.storage_map import StorageMap, StorageServer
     from simsched.graph.pool import Pool
 
 STORAGE = frozenset(
@@ -45,11 +44,8 @@ def counted_twice(site: SiteFiles) -> Iterator[SiteFault]:
             yield from _node_and_map(machine, where, map_)
     for server in _compared_servers(site):
         if server.there and abs(server.there - 2 * server.capacity) <= server.rounding:
-            yield SiteFault(
-                server.where,
-                f"{_bytes(server.there)} below {server.vertex}, twice the capacity of {server.name} in "
-                f"{server.map_where}",
-            )
+            twice = f"twice the capacity of {server.name} in {server.map_where}"
+            yield SiteFault(server.where, f"{_bytes(server.there)} below {server.vertex}, {twice}")
 
 
 @rule("storage-capacity", ERROR, "the capacity of a server differs between map and graph")
@@ -99,12 +95,11 @@ def localities(site: SiteFiles) -> Iterator[SiteFault]:
         store = _Store(machine)
         for where, map_ in site.maps:
             for server in map_.servers.values():
-                places = {store.place_of[host] for host in server.hosts if host in store.place_of}
+                places = store.places_of(server)
                 if len(places) > 1:
                     names = " and ".join(sorted(store.paths[vertex] for vertex in places))
-                    yield SiteFault(
-                        machine.where, f"the hosts of {server.name} ({where}) are in several places: {names}"
-                    )
+                    text = f"the hosts of {server.name} ({where}) are in several places: {names}"
+                    yield SiteFault(machine.where, text)
 
 
 # --- the storage of a graph -----------------------------------------------------------------------
@@ -138,24 +133,22 @@ class _Store:
         for vertex, children in self._below.items():
             for child in children:
                 if child not in self._below and is_storage(pool := pool_of(graph, child)):
-                    self._add(vertex, pool)
+                    sized = is_unit(pool.unit)
+                    factor = int(unit_of(pool.unit).factor) if sized else 1
+                    self.direct[vertex][pool.type, sized] += pool.size * factor
+                    self.pieces[vertex] += 1
         self.place_of: dict[str, str] = {}
-        self._find_places()
-
-    def _add(self, vertex: str, pool: Pool) -> None:
-        sized = is_unit(pool.unit)
-        factor = int(unit_of(pool.unit).factor) if sized else 1
-        self.direct[vertex][pool.type, sized] += pool.size * factor
-        self.pieces[vertex] += 1
-
-    def _find_places(self) -> None:
         nearest: list[str | None] = []
-        for vertex, depth in walk(self._graph):
+        for vertex, depth in walk(graph):
             del nearest[depth:]
             above = nearest[-1] if nearest else None
             if vertex in self.targets and above is not None:
-                self.place_of[pool_of(self._graph, vertex).name] = above
+                self.place_of[pool_of(graph, vertex).name] = above
             nearest.append(vertex if vertex in self.direct and vertex not in self.targets else above)
+
+    def places_of(self, server: StorageServer) -> set[str]:
+        """Return the places of the hosts of a server."""
+        return {self.place_of[host] for host in server.hosts if host in self.place_of}
 
     def bytes_below(self, vertex: str) -> int | None:
         """Return the bytes right below a vertex; None if some of its storage has no unit."""
@@ -242,8 +235,7 @@ def _node_and_map(machine: StatedMachine, where: str, map_: StorageMap) -> Itera
         yield SiteFault(machine.where, f"{text}: the same storage counts twice")
 
 
-@dataclass(frozen=True, slots=True)
-class _ComparedServer:
+class _ComparedServer(NamedTuple):
     """A server of a map and its storage in a graph, both in bytes; sizes in a graph are rounded down."""
 
     name: str
@@ -258,22 +250,15 @@ class _ComparedServer:
 def _compared_servers(site: SiteFiles) -> Iterator[_ComparedServer]:
     for machine in _graphs(site):
         store = _Store(machine)
-        for where, map_ in site.maps:
-            yield from _servers_in(store, machine.where, where, map_)
-
-
-def _servers_in(store: _Store, where: str, map_where: str, map_: StorageMap) -> Iterator[_ComparedServer]:
-    for server in map_.servers.values():
-        places = {store.place_of[host] for host in server.hosts if host in store.place_of}
-        if len(places) != 1 or server.capacity is None:
-            continue
-        (vertex,) = places
-        there = store.bytes_below(vertex)
-        if there is not None:
-            rounding = store.pieces[vertex] * GIB
-            yield _ComparedServer(
-                server.name, map_where, where, store.paths[vertex], server.capacity, there, rounding
-            )
+        for map_where, map_ in site.maps:
+            for server in map_.servers.values():
+                places = store.places_of(server)
+                there = store.bytes_below(*places) if len(places) == 1 else None
+                if there is not None and server.capacity is not None:
+                    (vertex,) = places
+                    path, rounding = store.paths[vertex], store.pieces[vertex] * GIB
+                    sizes = server.capacity, there, rounding
+                    yield _ComparedServer(server.name, map_where, machine.where, path, *sizes)
 
 
 def _graphs(site: SiteFiles) -> Iterator[StatedMachine]:

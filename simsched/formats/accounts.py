@@ -67,10 +67,9 @@ def finite(value: Any, where: str, expected: str = "a number") -> float:
 
 
 def _name(value: Any, where: str) -> str:
-    if isinstance(value, str) and value:
-        return value
-    if isinstance(value, int) and not isinstance(value, bool):
-        return str(value)  # users of many logs are numbers
+    is_number = isinstance(value, int) and not isinstance(value, bool)  # as users of many logs are
+    if is_number or (isinstance(value, str) and value):
+        return str(value)
     raise ConfigError(f"{value!r} is not a name", where=where, expected="a text")
 
 
@@ -235,7 +234,6 @@ NAMES: dict[str, tuple[str, ...]] = {
     "partition": ("partition",),
 }
 _MARKS = re.compile(r"[^a-z]")
-_DASHES = re.compile(r"-+")
 
 
 def read_accounts(
@@ -311,9 +309,8 @@ def _of_document(document: Any, where: str) -> Iterator[AccountRow]:
     while pending:
         node, parent, place = pending.pop()
         if not isinstance(node, dict) or not isinstance(node.get("username", node.get("bank")), str):
-            raise FormatError(
-                "this is not a bank or a user", where=place, expected="bank or username, shares, usage"
-            )
+            expected = "bank or username, shares, usage"
+            raise FormatError("this is not a bank or a user", where=place, expected=expected)
         shares = shares_of(node.get("shares", 1), f"{place}.shares")
         usage = amount_of(node.get("usage", 0), f"{place}.usage")
         if "username" in node:
@@ -380,7 +377,9 @@ def _table_rows(text: str, where: str) -> Iterator[AccountRow]:
     if not lines:
         raise FormatError("the file has no accounts", where=where, expected=KNOWN)
     mark = delimiter_of(lines[0][1])
-    spans = _spans(lines) if mark is None else []
+    rule = lines[1][1] if mark is None and len(lines) > 1 else ""  # without marks, columns are over dashes
+    is_rule = not rule.replace("-", "").strip()
+    spans = [found.span() for found in re.finditer("-+", rule)] if is_rule else []
 
     def cells_of(line: str) -> list[str]:
         if mark is None:
@@ -393,34 +392,27 @@ def _table_rows(text: str, where: str) -> Iterator[AccountRow]:
         raise FormatError("the format of the accounts is not recognised", where=place, expected=KNOWN)
     tree = IndentedAccounts()
     for at, line in lines[2 if spans else 1 :]:
-        cells = cells_of(line)
-        named = {name: cells[place] if place < len(cells) else "" for name, place in columns.items()}
-        row = _table_row(named, tree, f"{where}:{at}")
-        if row is not None:
-            yield row
-
-
-def _table_row(cells: Mapping[str, str], tree: IndentedAccounts, where: str) -> AccountRow | None:
-    """Return the row of a line; None for one that was removed."""
-    values = {name: cells.get(name, "").strip() for name in NAMES}
-    account, user = values["account"], values["user"]
-    if not account:
-        raise FormatError("the line names no account", where=where, expected="the name of an account")
-    cut = next((name for name in (account, user) if name.endswith("+")), None)
-    if cut is not None:
-        raise FormatError(f"the name {cut!r} is cut short", where=where, expected="the output of sshare -P")
-    parent = values["parent"] or tree.parent(cells["account"], is_user=bool(user))
-    if values["active"].lower() in ("0", "false", "no"):
-        return None
-    return _row(
-        values,
-        parent,
-        where,
-        shares_of(values["shares"] or 1, f"{where}: shares"),
-        usage=amount_of(values["usage"] or 0, f"{where}: usage"),
-        default=values["default"].lower() in ("1", "true", "yes") or values["default"] == account,
-        priority=finite(values["priority"], f"{where}: priority") if values["priority"] else None,
-    )
+        place, cells = f"{where}:{at}", dict(enumerate(cells_of(line)))
+        raw = {name: cells.get(columns.get(name, -1), "") for name in NAMES}
+        values = {name: cell.strip() for name, cell in raw.items()}
+        account, user = values["account"], values["user"]
+        if not account:
+            raise FormatError("the line names no account", where=place, expected="the name of an account")
+        cut = next((name for name in (account, user) if name.endswith("+")), None)
+        if cut is not None:
+            text, expected = f"the name {cut!r} is cut short", "the output of sshare -P"
+            raise FormatError(text, where=place, expected=expected)
+        parent = values["parent"] or tree.parent(raw["account"], is_user=bool(user))
+        if values["active"].lower() not in ("0", "false", "no"):
+            yield _row(
+                values,
+                parent,
+                place,
+                shares_of(values["shares"] or 1, f"{place}: shares"),
+                usage=amount_of(values["usage"] or 0, f"{place}: usage"),
+                default=values["default"].lower() in ("1", "true", "yes") or values["default"] == account,
+                priority=finite(values["priority"], f"{place}: priority") if values["priority"] else None,
+            )
 
 
 def delimiter_of(header: str) -> str | None:
@@ -431,15 +423,5 @@ def delimiter_of(header: str) -> str | None:
 def _columns(names: Sequence[str]) -> dict[str, int]:
     """Return column → its place; ``FairShare`` of sshare is the factor, and not the shares."""
     words = [_MARKS.sub("", name.lower()) for name in names]
-    found: dict[str, int] = {}
-    for column, known in NAMES.items():
-        place = next((words.index(word) for word in known if word in words), None)
-        if place is not None:
-            found[column] = place
-    return found
-
-
-def _spans(lines: Sequence[tuple[int, str]]) -> list[tuple[int, int]]:
-    """Return the columns of a table without delimiters: over dashes, or none without dashes."""
-    ruled = len(lines) > 1 and not lines[1][1].replace("-", "").strip()
-    return [found.span() for found in _DASHES.finditer(lines[1][1])] if ruled else []
+    given = {column: [word for word in known if word in words] for column, known in NAMES.items()}
+    return {column: words.index(known[0]) for column, known in given.items() if known}

@@ -12,9 +12,13 @@ from typing import TYPE_CHECKING
 
 from simsched.arguments import check_path
 from simsched.errors import ConfigError, SimschedError
+from simsched.formats.accounts import plain_rows, read_accounts
 from simsched.formats.cluster.recipe import Amount
 from simsched.formats.machines.description import Note
+from simsched.formats.machines.read import KNOWN, describe_inputs, sort_out
 from simsched.formats.rfc.units import UNITS, convert
+from simsched.simulation.options.run_config import from_document, make_config
+from simsched.simulation.record.file_digests import digest_of
 from simsched.site.site import Site, SiteSource
 
 if TYPE_CHECKING:
@@ -35,8 +39,6 @@ def import_site(*paths: str | Path, strict: bool = False) -> Site:
     ConfigError, FormatError, ClusterError
         if no file describes nodes, files contradict each other, or a file cannot be read; with the place.
     """
-    from simsched.formats.machines.read import KNOWN, describe_inputs, sort_out
-
     for path in paths:
         check_path("paths", path)
     if not paths:
@@ -47,7 +49,7 @@ def import_site(*paths: str | Path, strict: bool = False) -> Site:
     description = describe_inputs(inputs, strict=strict)
     if inputs.accounts:
         description = _with_accounts(description, inputs.accounts)
-    described = [path for path, _ in inputs.described]
+    described = [path for path, *_ in inputs.described]
     return site_of(description, list(dict.fromkeys((*described, *inputs.accounts))), inputs.logs)
 
 
@@ -59,9 +61,6 @@ def site_of(description: MachineDescription, sources: Sequence[Path], logs: Sequ
     ConfigError
         if its configuration is not valid.
     """
-    from simsched.simulation.options.run_config import from_document, make_config
-    from simsched.simulation.record.file_digests import digest_of
-
     where = ", ".join(map(str, sources)) or description.format
     try:
         make_config(**from_document(description.config, where))
@@ -84,8 +83,6 @@ def site_of(description: MachineDescription, sources: Sequence[Path], logs: Sequ
 
 def _with_accounts(description: MachineDescription, paths: Sequence[Path]) -> MachineDescription:
     """Return a description whose priority has the accounts of these files."""
-    from simsched.formats.accounts import plain_rows, read_accounts
-
     where = ", ".join(map(str, paths))
     priority = description.config.get("priority")
     if priority is None or "fair-share" not in priority["factors"]:
@@ -107,14 +104,14 @@ def _in_megabytes(recipe: Recipe) -> Recipe:
     A request is rounded up to whole units of the machine's memory: in GB, each core would take one.  Smaller
     units say nothing more, since logs state MB.
     """
-    groups = tuple(replace(group, pools=tuple(map(_finer, group.pools))) for group in recipe.groups)
+
+    def finer(pool: PoolSpec) -> PoolSpec:
+        amount = pool.amount
+        if pool.type != "memory" or amount.unit not in UNITS:
+            return pool
+        unit = "MiB" if "i" in amount.unit or amount.unit == "B" else "MB"
+        size = int(convert(amount.size, amount.unit, unit))  # rounded down: no job gets what is not there
+        return pool.replace(amount=Amount(size, unit)) if size else pool
+
+    groups = tuple(replace(group, pools=tuple(map(finer, group.pools))) for group in recipe.groups)
     return replace(recipe, groups=groups)
-
-
-def _finer(pool: PoolSpec) -> PoolSpec:
-    amount = pool.amount
-    if pool.type != "memory" or amount.unit not in UNITS:
-        return pool
-    finer = "MiB" if "i" in amount.unit or amount.unit == "B" else "MB"
-    size = int(convert(amount.size, amount.unit, finer))  # rounded down: no job gets what is not there
-    return pool.replace(amount=Amount(size, finer)) if size else pool

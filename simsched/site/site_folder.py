@@ -14,22 +14,34 @@ were written.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from contextlib import suppress
+from itertools import chain
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
+import tomli_w
 
+from simsched._version import version
 from simsched.arguments import check_path
 from simsched.errors import ConfigError, RunError, SimschedError
 from simsched.folders import Layout, StagedFolder
+from simsched.formats.cluster.recipe import format_recipe, parse_recipe, recipe_document
 from simsched.formats.machines.description import Note  # noqa: TC001 - the record of a site has notes
+from simsched.formats.text.documents import read_bytes
+from simsched.formats.text.json_text import decode_json_bulk, encode_json
 from simsched.graph.cluster import SITE_FILES, SITE_QUEUES
+from simsched.graph.write.documents_of import to_bytes
+from simsched.simulation.options.config_file import read_document
+from simsched.simulation.options.run_config import from_document, make_config
+from simsched.simulation.record.file_digests import digest_of
 from simsched.site.site import Site, SiteSource
 from simsched.site.site_tables import readme
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
 
 README, RECORD = "README.md", "site.json"
@@ -51,6 +63,10 @@ class SiteRecord(msgspec.Struct, kw_only=True):
     files: dict[str, str] = {}
 
 
+OF_IMPORT = ("notes", "sources", "format", "cpus_per_core", "logs")
+"""The fields of a site that ``site.json`` keeps, beside its name."""
+
+
 # --- reading --------------------------------------------------------------------------------
 
 
@@ -64,9 +80,6 @@ def load_site(path: str | Path) -> Site:
     ConfigError, FormatError
         if the folder or one of its files is missing, or the configuration is not valid; with the place.
     """
-    from simsched.simulation.options.config_file import read_document
-    from simsched.simulation.options.run_config import from_document, make_config
-
     check_path("path", path)
     folder = Path(path)
     cluster_file = _cluster_file(folder)
@@ -77,16 +90,9 @@ def load_site(path: str | Path) -> Site:
     make_config(**from_document(config, str(queues)))
     record = _record(folder)
     known = record or SiteRecord(simsched="", site=FORMAT, name=folder.resolve().name or "site")
-    return Site(
-        name=known.name,
-        config={key.replace("_", "-"): value for key, value in config.items()},
-        notes=known.notes,
-        sources=known.sources,
-        format=known.format,
-        cpus_per_core=known.cpus_per_core,
-        logs=known.logs,
-        cluster_file=cluster_file,
-    )
+    config = {key.replace("_", "-"): value for key, value in config.items()}
+    of_import = {key: getattr(known, key) for key in OF_IMPORT}
+    return Site(name=known.name, config=config, cluster_file=cluster_file, **of_import)
 
 
 def _cluster_file(folder: Path) -> Path:
@@ -102,22 +108,20 @@ def _cluster_file(folder: Path) -> Path:
 
 def _record(folder: Path) -> SiteRecord | None:
     """Return ``site.json``; None without one, FormatError if it is damaged."""
-    from simsched.formats.text.documents import read_bytes
-    from simsched.formats.text.json_text import decode_json_bulk
-
     path = folder / RECORD
     return decode_json_bulk(read_bytes(path), str(path), kind=SiteRecord) if path.is_file() else None
 
 
-def edited_files(folder: Path) -> list[str]:
-    """Return the files of an imported site that were changed or removed since the import."""
-    record = _record(folder)
-    return [] if record is None else list(_edited(folder, record))
+def _imported(folder: Path) -> SiteRecord | None:
+    """Return the record of an imported site; None for any other folder."""
+    with suppress(SimschedError):
+        record = _record(folder)
+        return record if record is not None and record.files else None
+    return None
 
 
 def _edited(folder: Path, record: SiteRecord) -> Iterator[str]:
-    from simsched.simulation.record.file_digests import digest_of
-
+    """Yield the files of an imported site that were changed or removed since the import."""
     for name, digest in record.files.items():
         path = folder / Path(name).name
         if not path.is_file() or digest_of(path) != digest:
@@ -128,24 +132,22 @@ def _edited(folder: Path, record: SiteRecord) -> Iterator[str]:
 
 
 def _strangers(folder: Path) -> Iterator[str] | None:
-    """Yield the entries of a folder that an import would lose; None if it is not an imported site."""
-    try:
-        record = _record(folder)
-    except SimschedError:
+    """Return the entries of a folder that an import would lose; None if it is not an imported site."""
+    record = _imported(folder)
+    if record is None:
         return None
-    return None if record is None or not record.files else _lost(folder, record)
-
-
-def _lost(folder: Path, record: SiteRecord) -> Iterator[str]:
     own = {RECORD, *record.files}
-    for path in sorted(folder.iterdir()):
-        if path.name not in own or path.is_symlink() or not path.is_file():
-            yield path.name
-    yield from (name for name in _edited(folder, record) if (folder / name).exists())
+    others = (
+        path.name
+        for path in sorted(folder.iterdir())
+        if path.name not in own or path.is_symlink() or not path.is_file()
+    )
+    return chain(others, (name for name in _edited(folder, record) if (folder / name).exists()))
 
 
 def _is_whole(folder: Path) -> bool:
-    return not (_strangers(folder) is None or edited_files(folder))
+    record = _imported(folder)
+    return record is not None and not any(_edited(folder, record))
 
 
 SITE = Layout("site", _strangers, _is_whole)
@@ -155,15 +157,12 @@ SITE = Layout("site", _strangers, _is_whole)
 def refuse_edited(directory: str | Path) -> None:
     """Raise RunError if an import into a directory would lose changes that a person made there."""
     folder = Path(directory)
-    if not folder.is_dir() or _strangers(folder) is None:
-        return
-    edited = [name for name in edited_files(folder) if (folder / name).exists()]
-    if edited:
-        raise RunError(
-            f"{edited[0]} was edited since the site was imported, and the changes would be lost",
-            where=str(directory),
-            expected="another directory, or the edited file elsewhere",
-        )
+    record = _imported(folder)
+    for name in _edited(folder, record) if record is not None else ():
+        if (folder / name).exists():
+            text = f"{name} was edited since the site was imported, and the changes would be lost"
+            expected = "another directory, or the edited file elsewhere"
+            raise RunError(text, where=str(directory), expected=expected)
 
 
 # --- writing --------------------------------------------------------------------------------
@@ -191,9 +190,6 @@ def save_site(site: Site, directory: str | Path) -> Path:
 
 def _cluster_text(site: Site) -> dict[str, str]:
     """Return the file of the machine: a recipe if it says the same, else the graph as JGF."""
-    from simsched.formats.cluster.recipe import format_recipe, parse_recipe, recipe_document
-    from simsched.graph.write.documents_of import to_bytes
-
     if site.cluster_file is not None:
         return {site.cluster_file.name: site.cluster_file.read_text(encoding="utf-8")}
     if site.recipe is not None:
@@ -214,37 +210,21 @@ HEAD = """\
 
 
 def _queues_text(site: Site) -> str:
-    import tomli_w
-
     text = tomli_w.dumps(_plain(site.config))
     return HEAD.format(name=site.name) + (f"\n{text}" if text else "\n# The sources name no queues.\n")
 
 
 def _plain(value: Any) -> Any:
     """Return a value as the types that TOML has: dict and list."""
-    from collections.abc import Mapping
-
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items() if item is not None}
     return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _record_text(site: Site, work: Path) -> bytes:
-    from simsched._version import version
-    from simsched.formats.text.json_text import encode_json
-    from simsched.simulation.record.file_digests import digest_of
-
-    record = SiteRecord(
-        simsched=version(),
-        site=FORMAT,
-        name=site.name,
-        format=site.format,
-        cpus_per_core=site.cpus_per_core,
-        logs=site.logs,
-        sources=site.sources,
-        notes=site.notes,
-        files={path.name: digest_of(path) for path in sorted(work.iterdir())},
-    )
+    files = {path.name: digest_of(path) for path in sorted(work.iterdir())}
+    of_import = {key: getattr(site, key) for key in OF_IMPORT}
+    record = SiteRecord(simsched=version(), site=FORMAT, name=site.name, files=files, **of_import)
     return encode_json(msgspec.to_builtins(record))
 
 
@@ -262,8 +242,6 @@ def rules_on(site: Site | None, given: Mapping[str, Any]) -> dict[str, Any]:
 
     Options of a queue policy belong to it, so that another policy does not get those of the site.
     """
-    from simsched.simulation.options.run_config import from_document
-
     own = {name: value for name, value in given.items() if value is not None}
     if site is None:
         return own

@@ -9,7 +9,13 @@ from simsched.declare.answers import WrittenKeys, row_of
 from simsched.formats.machines.description import Note
 from simsched.formats.rfc.clock import DateText
 from simsched.formats.rfc.duration import format_duration
+from simsched.graph.inspect.view import summary
 from simsched.human import plural
+from simsched.simulation.limits.limit_kinds import KINDS as LIMIT_KINDS
+from simsched.simulation.limits.limit_rules import DIMENSIONS, read_limits
+from simsched.simulation.preemption.preemption_rules import QOS, read_preemption
+from simsched.simulation.queues import Queues
+from simsched.simulation.reservations.reservation_rules import PLACES, SWITCHES, WHO, read_reservations
 from simsched.site.log_use import queues_of
 from simsched.site.site import Site, SiteSource
 from simsched.text_table import clip_end, markdown_table
@@ -35,8 +41,6 @@ KINDS = {"fault": "Not understood", "assumed": "Assumed", "left out": "Left out"
 
 def node_rows(site: Site) -> list[tuple[str, ...]]:
     """Return one row of `NODES` per group of equal nodes."""
-    from simsched.graph.inspect.view import summary
-
     return [
         (
             f"{group.count:,}",
@@ -76,12 +80,10 @@ def priority_rows(site: Site) -> list[tuple[str, ...]]:
         return []
     rows: list[tuple[str, ...]] = []
     for name, given in priority.get("factors", {}).items():
-        factor = given if isinstance(given, dict) else {"weight": given}
-        rest = {key: value for key, value in factor.items() if key != "weight"}
-        rows.append((str(name), f"{factor.get('weight', 1):g}", _options(rest)))
-    others = {
-        key: value for key, value in priority.items() if key not in ("factors", "fair-share", "accounts")
-    }
+        rest = dict(given) if isinstance(given, dict) else {"weight": given}
+        rows.append((str(name), f"{rest.pop('weight', 1):g}", _options(rest)))
+    apart = ("factors", "fair-share", "accounts")
+    others = {key: value for key, value in priority.items() if key not in apart}
     rows.append(("all", MISSING, _options(others)))
     if priority.get("fair-share"):
         rows.append(("usage", MISSING, _options(priority["fair-share"])))
@@ -94,14 +96,11 @@ def priority_rows(site: Site) -> list[tuple[str, ...]]:
 
 def limit_rows(site: Site) -> list[tuple[str, ...]]:
     """Return one row of `LIMITS` per table ``[[limits]]``."""
-    from simsched.simulation.limits.limit_kinds import KINDS
-    from simsched.simulation.limits.limit_rules import DIMENSIONS, read_limits
-
     rows: list[tuple[str, ...]] = []
     for rule in read_limits(site.config.get("limits", ()), "limits"):
         given = rule.to_dict()
         names = {key: given[key] for key in DIMENSIONS if key in given}
-        most = {key: KINDS[key].written(value) for key, value in rule.most}
+        most = {key: LIMIT_KINDS[key].written(value) for key, value in rule.most}
         counted = f"per {' and '.join(rule.each)}" if rule.each else "together"
         rows.append((_options(names) if names else "all", counted, _options(most), rule.over))
     return rows
@@ -110,14 +109,8 @@ def limit_rows(site: Site) -> list[tuple[str, ...]]:
 def _options(values: dict[str, Any]) -> str:
     parts = []
     for key, value in values.items():
-        inside = (
-            f"({_options(value)})"
-            if isinstance(value, dict)
-            else ", ".join(map(str, value))
-            if isinstance(value, list)
-            else str(value)
-        )
-        parts.append(f"{key} {inside}")
+        inside = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+        parts.append(f"{key} ({_options(value)})" if isinstance(value, dict) else f"{key} {inside}")
     return ", ".join(parts) or MISSING
 
 
@@ -147,16 +140,10 @@ def _sizes(queue: Queue) -> Iterator[str]:
 
 def notes_by_kind(site: Site) -> dict[str, list[str]]:
     """Return the notes with their places under the headings of `KINDS`; empty headings are left out."""
-    found: dict[str, list[str]] = {}
-    for kind, heading in KINDS.items():
-        rows = [
-            f"{note.where}: {note.text}" if note.where else note.text
-            for note in site.notes
-            if note.kind == kind
-        ]
-        if rows:
-            found[heading] = rows
-    return found
+    found: dict[str, list[str]] = {heading: [] for heading in KINDS.values()}
+    for note in site.notes:
+        found[KINDS[note.kind]].append(f"{note.where}: {note.text}" if note.where else note.text)
+    return {heading: rows for heading, rows in found.items() if rows}
 
 
 class ShownSite(WrittenKeys):
@@ -194,9 +181,6 @@ RESERVATIONS = ("reservation", "start", "duration", "nodes", "for", "options")
 
 def preemption_rows(site: Site) -> list[tuple[str, ...]]:
     """Return one row of `PREEMPTION` per queue or QoS; none without preemption."""
-    from simsched.simulation.preemption.preemption_rules import QOS, read_preemption
-    from simsched.simulation.queues import Queues
-
     rules = read_preemption(site.config.get("preemption"), "preemption")
     if rules is None:
         return []
@@ -227,8 +211,6 @@ def _stated_time(seconds: float) -> str:
 
 def reservation_rows(site: Site) -> list[tuple[str, ...]]:
     """Return one row of `RESERVATIONS` per advance reservation."""
-    from simsched.simulation.reservations.reservation_rules import PLACES, SWITCHES, WHO, read_reservations
-
     found: list[tuple[str, ...]] = []
     for one in read_reservations(site.config.get("reservations", ()), "reservations"):
         given = one.to_dict()

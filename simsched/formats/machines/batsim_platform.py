@@ -96,32 +96,30 @@ class _Reader:
         if not text:
             self.notes.fault("a cluster without radical", self.at(element), 'radical="0-15"')
         if len(numbers) + len(self.nodes) > MAX_NODES:
-            raise LimitError(
-                f"{len(numbers):,} hosts", where=self.at(element), expected=f"at most {MAX_NODES:,}"
-            )
+            expected = f"at most {MAX_NODES:,}"
+            raise LimitError(f"{len(numbers):,} hosts", where=self.at(element), expected=expected)
         prefix, suffix = element.attribute("prefix", "") or "", element.attribute("suffix", "") or ""
         self._add([f"{prefix}{number}{suffix}" for number in numbers], element)
 
     def _add(self, hosts: list[str], element: Element) -> None:
         """Add hosts that have the attributes and properties of an element."""
         where = self.at(element)
-        properties = {
-            prop.attribute("id") or "": prop.attribute("value") or "" for prop in element.all("prop")
-        }
+        pairs = ((prop.attribute("id") or "", prop.attribute("value") or "") for prop in element.all("prop"))
+        properties = dict(pairs)
         roles = [role.strip() for role in properties.get("role", "").split(",")]
         hosts = [host for host in hosts if usable_host(host, where, self.notes)]
         if any(role in NOT_FOR_JOBS for role in roles):
-            self.notes.left_out(
-                f"hosts whose role is {properties['role']}, such as {hosts[0] if hosts else ''}", where
-            )
+            text = f"hosts whose role is {properties['role']}, such as {hosts[0] if hosts else ''}"
+            self.notes.left_out(text, where)
             return
-        cores = self._cores(element, where)
+        core = element.attribute("core", "1") or "1"
+        cores = int(core) if re.fullmatch(r"[0-9]{1,9}", core) and 1 <= int(core) <= MAX_UNITS else 0
+        if not cores:
+            cores, text = 1, f"{clip(core)!r} is not a number of cores; 1 counts"
+            self.notes.fault(text, where, f"1 to {MAX_UNITS:,}")
         self.speeds.add(element.attribute("speed") or element.attribute("power") or "")
-        names = usable_properties(
-            [name for name, value in properties.items() if value.lower() == "true" and name],
-            where,
-            self.notes,
-        )
+        true = [name for name, value in properties.items() if value.lower() == "true" and name]
+        names = usable_properties(true, where, self.notes)
         for host in hosts:
             if _MASTER.fullmatch(host):
                 self.notes.left_out(f"the host {host}, which runs the scheduler", where)
@@ -131,12 +129,3 @@ class _Reader:
                 self.nodes[host] = node_of(names, cores=cores)
         if len(self.nodes) > MAX_NODES:
             raise LimitError("too many hosts", where=where, expected=f"at most {MAX_NODES:,}")
-
-    def _cores(self, element: Element, where: str) -> int:
-        text = element.attribute("core", "1") or "1"
-        if not re.fullmatch(r"[0-9]{1,9}", text) or not 1 <= int(text) <= MAX_UNITS:
-            self.notes.fault(
-                f"{clip(text)!r} is not a number of cores; 1 counts", where, f"1 to {MAX_UNITS:,}"
-            )
-            return 1
-        return int(text)

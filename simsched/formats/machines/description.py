@@ -200,10 +200,10 @@ class NoteCollector:
         for entry in self._entries.values():
             *rest, last = entry.first
             more = entry.number - len(entry.first)
-            found += [
-                *rest,
-                replace(last, text=f"{last.text} (and {_more(more, last.where)})") if more else last,
-            ]
+            if more:  # those of a text are lines, those of a document are not
+                word = "line" if last.where.rpartition(":")[2].isdigit() else "place"
+                last = replace(last, text=f"{last.text} (and {more:,} more {word}{'s' * (more > 1)})")
+            found += [*rest, last]
         if self._more:
             found.append(Note("fault", f"{self._more:,} more faults and notes of this file"))
         return tuple(found)
@@ -216,9 +216,3 @@ class NoteCollector:
         entry.number += 1
         if len(entry.first) < most:
             entry.first.append(Note(kind, text, where))
-
-
-def _more(number: int, where: str) -> str:
-    """Return a number of further places; those of a text are lines, those of a document are not."""
-    word = "line" if where.rpartition(":")[2].isdigit() else "place"
-    return f"{number:,} more {word}{'s' if number > 1 else ''}"

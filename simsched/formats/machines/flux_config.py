@@ -102,9 +102,8 @@ def read_flux_list(content: Content, where: str, notes: NoteCollector) -> SiteFa
             notes.fault(f"unknown state {clip(line['STATE'])!r}", place, ", ".join(LIST_STATES))
             continue
         hosts = hosts_in(line["NODELIST"], place, notes)
-        cores, gpus = (
-            _per_node(line.get(key, "0"), len(hosts), key, place, notes) for key in ("NCORES", "NGPUS")
-        )
+        given = {key: line.get(key, "0") for key in ("NCORES", "NGPUS")}
+        cores, gpus = (_per_node(text, len(hosts), key, place, notes) for key, text in given.items())
         names = [name for key in ("QUEUE", "PROPERTIES") for name in line.get(key, "").split(",") if name]
         if any(name.endswith("+") for name in names):
             notes.fault("a property is cut off, which ends in +", place, "flux R, or a wider format")
@@ -236,10 +235,10 @@ def nodes_of_r(document: Any, where: str) -> dict[str, Node]:
     rset = ResourceSet.from_dict(document, where)
     hosts = list(rset.hosts)
     groups = {rank: group for group in rset.groups for rank in group.ranks}
-    labels: dict[int, list[str]] = {rank: [] for rank in groups} if rset.properties else {}
+    labels: dict[int, list[str]] = {}
     for name, ranks in rset.properties.items():
         for rank in ranks & rset.ranks:
-            labels[rank].append(name)
+            labels.setdefault(rank, []).append(name)
     nodes = {}
     for position, rank in enumerate(sorted(groups)):
         children = dict(groups[rank].children)
@@ -251,12 +250,8 @@ def nodes_of_r(document: Any, where: str) -> dict[str, Node]:
 
 
 def _units(cores: Idset, gpus: Idset) -> dict[str, Any]:
-    return {
-        "cores": len(cores),
-        "gpus": len(gpus),
-        "core_ids": named_ids(cores),
-        "gpu_ids": named_ids(gpus),
-    }
+    ids = {"core_ids": named_ids(cores), "gpu_ids": named_ids(gpus)}
+    return {"cores": len(cores), "gpus": len(gpus), **ids}
 
 
 FORMAT = "Flux configuration"
@@ -345,11 +340,7 @@ class _Reader:
     """Reads a merged configuration; `places` has the file and line of each path in it."""
 
     def __init__(
-        self,
-        where: str,
-        places: dict[str, str],
-        open_file: OpenFile | None,
-        notes: NoteCollector,
+        self, where: str, places: dict[str, str], open_file: OpenFile | None, notes: NoteCollector
     ) -> None:
         self.where, self.places, self.open_file, self.notes = where, places, open_file, notes
         self._entry_keys = {
@@ -382,11 +373,8 @@ class _Reader:
             **self._queues(document.get("queues"), document.get("policy")),
         }
         if not nodes and not config:
-            self.notes.refuse(
-                "the configuration describes neither nodes nor queues",
-                self.where,
-                "[[resource.config]] with hosts and cores, or [queues]",
-            )
+            expected = "[[resource.config]] with hosts and cores, or [queues]"
+            self.notes.refuse("the configuration describes neither nodes nor queues", self.where, expected)
         return SiteFacts(form=FORMAT, notes=self.notes, nodes=nodes, config=config, excluded=[*excluded])
 
     def _table(self, document: Mapping[str, Any], key: str, known: Sequence[str]) -> dict[str, Any] | None:
@@ -434,24 +422,29 @@ class _Reader:
             self.notes.fault(text, self.at("resource"), "[[resource.config]]")
             return {}
         hosts: dict[str, _Host] = {}
-        for number, entry in enumerate(entries):
-            self._entry(entry, hosts, f"resource.config[{number}]")
-        return self._finished(hosts)
-
-    def _entry(self, entry: Any, hosts: dict[str, _Host], path: str) -> None:
-        if not isinstance(entry, dict) or not isinstance(entry.get("hosts"), str):
-            self.notes.fault("an entry without hosts", self.at(path), 'hosts = "node[0-15]"')
-            return
-        given = self._kept(entry, path, self._entry_keys)
-        cores, gpus = (given.get(key, Idset(())) for key in ("cores", "gpus"))
-        for name in given.get("hosts", ()):
-            host = hosts.setdefault(name, _Host())
-            # The same object where nothing is added: a million hosts share the ids of their entry.
-            host.cores = host.cores | cores if host.cores and cores else host.cores or cores
-            host.gpus = host.gpus | gpus if host.gpus and gpus else host.gpus or gpus
-            host.properties.update(dict.fromkeys(given.get("properties", ())))
-        if len(hosts) > MAX_NODES:
-            raise LimitError("too many hosts", where=self.at(path), expected=f"at most {MAX_NODES:,}")
+        for path, entry in ((f"resource.config[{at}]", entry) for at, entry in enumerate(entries)):
+            if not isinstance(entry, dict) or not isinstance(entry.get("hosts"), str):
+                self.notes.fault("an entry without hosts", self.at(path), 'hosts = "node[0-15]"')
+                continue
+            given = self._kept(entry, path, self._entry_keys)
+            cores, gpus = (given.get(key, Idset(())) for key in ("cores", "gpus"))
+            for name in given.get("hosts", ()):
+                host = hosts.setdefault(name, _Host())
+                # The same object where nothing is added: a million hosts share the ids of their entry.
+                host.cores = host.cores | cores if host.cores and cores else host.cores or cores
+                host.gpus = host.gpus | gpus if host.gpus and gpus else host.gpus or gpus
+                host.properties.update(dict.fromkeys(given.get("properties", ())))
+            if len(hosts) > MAX_NODES:
+                raise LimitError("too many hosts", where=self.at(path), expected=f"at most {MAX_NODES:,}")
+        empty = [name for name, host in hosts.items() if not host.cores and not host.gpus]
+        if empty:
+            text = f"hosts without cores and gpus: {clip(encode_hosts(empty))}"
+            self.notes.fault(text, self.at("resource"))
+        return {
+            name: node_of(host.properties, **_units(host.cores, host.gpus))
+            for name, host in hosts.items()
+            if host.cores or host.gpus
+        }
 
     def _properties(self, value: Any, where: str) -> list[str]:
         if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
@@ -467,19 +460,6 @@ class _Reader:
             raise LimitError(f"{len(ids):,} {key} of one host", where=where, expected=f"{MAX_UNITS:,}")
         return ids
 
-    def _finished(self, hosts: dict[str, _Host]) -> dict[str, Node]:
-        """Return all hosts that have units."""
-        empty = [name for name, host in hosts.items() if not host.cores and not host.gpus]
-        if empty:
-            self.notes.fault(
-                f"hosts without cores and gpus: {clip(encode_hosts(empty))}", self.at("resource")
-            )
-        return {
-            name: node_of(host.properties, **_units(host.cores, host.gpus))
-            for name, host in hosts.items()
-            if host.cores or host.gpus
-        }
-
     def _nodes_of_path(self, resource: dict[str, Any]) -> dict[str, Node]:
         path = resource.get("path")
         where = self.at("resource.path")
@@ -487,27 +467,23 @@ class _Reader:
             if resource:
                 self.notes.left_out("nodes, which Flux discovers when it starts", self.at("resource"))
             return {}
-        document = self._opened(path, where)
+        open_file = self.open_file
+        if not isinstance(path, str):
+            self.notes.fault(f"{clip(repr(path))} is not the name of a file", where)
+            return {}
+        if open_file is None:
+            self.notes.left_out(f"the file {path}, which cannot be opened from here", where)
+            return {}
+        document = self.notes.tried(lambda: load_json(open_file(path), path), None)
         if document is None:
             return {}
-        nodes = self.notes.tried(lambda: nodes_of_r(document, str(path)), None)
+        nodes = self.notes.tried(lambda: nodes_of_r(document, path), None)
         if nodes is None:
             return {}
         if document.get("scheduling"):
             self.notes.left_out(f"the graph or topology in {path}; as a cluster itself it is kept", where)
         self._scheduling(resource)
         return nodes
-
-    def _opened(self, path: object, where: str) -> Any:
-        """Return the JSON document of a file that the configuration names, or None."""
-        if not isinstance(path, str):
-            self.notes.fault(f"{clip(repr(path))} is not the name of a file", where)
-            return None
-        if self.open_file is None:
-            self.notes.left_out(f"the file {path}, which cannot be opened from here", where)
-            return None
-        open_file = self.open_file
-        return self.notes.tried(lambda: load_json(open_file(path), path), None)
 
     def _scheduling(self, resource: dict[str, Any]) -> None:
         if "scheduling" in resource:
@@ -548,9 +524,8 @@ class _Reader:
             if not common:
                 return {}
             # Flux's one queue has no name, and simsched needs one for its limits
-            self.notes.assumed(
-                "the limits and defaults are those of a queue named default", self.at("policy")
-            )
+            text = "the limits and defaults are those of a queue named default"
+            self.notes.assumed(text, self.at("policy"))
             queues = {"default": {}}
             system = {**_system(common), "queue": "default"}
             common["jobspec"] = {"defaults": {"system": system}}
@@ -568,24 +543,18 @@ class _Reader:
             del _system(common)["queue"]
         if not found:
             return {}
-        limited = any(
-            "duration" in row.get("policy", {}).get("limits", {})
-            for row in (*found.values(), {"policy": common})
-        )
+        strict: dict[str, Any] = {}
         for name, row in found.items():
-            self._note_default(name, (row.get("policy", {}), common))
-        # Flux refuses a job that has neither a duration nor a default where there is a limit
-        strict = {"no-limit": "reject"} if limited else {}
+            policies = (row.get("policy", {}), common)  # of both, the first one that states a value counts
+            limits = [one["limits"]["duration"] for one in policies if "duration" in one.get("limits", {})]
+            usual = [_system(one)["duration"] for one in policies if "duration" in _system(one)]
+            if limits:  # Flux refuses a job that has neither a duration nor a default where there is a limit
+                strict = {"no-limit": "reject"}
+            if limits and usual and (parse_time(usual[0]) or inf) > parse_time(limits[0]):
+                above = f"the default duration {usual[0]} is above the limit {limits[0]}"
+                text = f"queue {clip(name)}: {above}: jobs without a duration are rejected"
+                self.notes.assumed(text, self.at(f"queues.{name}"))
         return {**strict, "queues": found, **({"policy": common} if common else {})}
-
-    def _note_default(self, name: str, policies: Sequence[dict[str, Any]]) -> None:
-        """Note a default duration above the limit; the first policy that states one counts for each."""
-        limits = [one["limits"]["duration"] for one in policies if "duration" in one.get("limits", {})]
-        usual = [_system(one)["duration"] for one in policies if "duration" in _system(one)]
-        if limits and usual and (parse_time(usual[0]) or inf) > parse_time(limits[0]):
-            above = f"the default duration {usual[0]} is above the limit {limits[0]}"
-            text = f"queue {clip(name)}: {above}: jobs without a duration are rejected"
-            self.notes.assumed(text, self.at(f"queues.{name}"))
 
     def _policy_keys(self, *, whole: bool = False) -> dict[str, Any]:
         """Return how the keys of a policy are read; that of the `whole` has a default queue."""
@@ -619,9 +588,8 @@ class _Reader:
                 belongs = f", which belongs to {other}" if other else ""
                 self.notes.left_out(f"the parameter {name}{belongs}", self.at(f"{table}.{key}"))
         if "max-reservation-depth" in plan and policy != "hybrid":
-            self.notes.left_out(
-                "max-reservation-depth: every job that waits may have a reservation", self.at(table)
-            )
+            text = "max-reservation-depth: every job that waits may have a reservation"
+            self.notes.left_out(text, self.at(table))
         for key in ("queue-params-per-queue", "policy-params-per-queue"):
             if key in found:
                 self.notes.left_out(f"{key}: all queues have the same parameters", self.at(table))
@@ -633,9 +601,8 @@ class _Reader:
             options["queue-depth"] = max(1, min(depth, queue.get("max-queue-depth", depth)))
         if policy == "hybrid":
             if "reservation-depth" not in plan:
-                self.notes.assumed(
-                    f"reservation-depth = {RESERVATION_DEPTH}, the default of Fluxion", self.at(table)
-                )
+                text = f"reservation-depth = {RESERVATION_DEPTH}, the default of Fluxion"
+                self.notes.assumed(text, self.at(table))
             depth = plan.get("reservation-depth", RESERVATION_DEPTH)
             options["hybrid"] = {"depth": min(depth, plan.get("max-reservation-depth", depth))}
         return {"queue-policy": policy, **({"policy-options": options} if options else {})}
@@ -647,9 +614,8 @@ class _Reader:
         if name is None and len(names) == 1:
             name = names[0]
         elif names:
-            self.notes.left_out(
-                f"queue-policy-per-queue ({', '.join(names)}): all queues have one policy", where
-            )
+            text = f"queue-policy-per-queue ({', '.join(names)}): all queues have one policy"
+            self.notes.left_out(text, where)
         if name is None:
             self.notes.assumed("queue-policy = fcfs, the default of Fluxion", where)
             return "fcfs"
@@ -660,13 +626,11 @@ class _Reader:
 
     def _parameters(self, value: Any, where: str) -> dict[str, int]:
         """Return parameters of Fluxion: a table, or ``name=number`` with commas between."""
-        if value is None:
-            return {}
-        if isinstance(value, dict):
-            pairs = [(str(name), str(number)) for name, number in value.items()]
-        else:
-            pairs = [(name.strip(), number.strip()) for name, _, number in
-                     (item.partition("=") for item in str(value).split(",") if item.strip())]  # fmt: skip
+        items = value.items() if isinstance(value, dict) else ()
+        pairs = [(str(name), str(number)) for name, number in items]
+        if value is not None and not isinstance(value, dict):
+            parts = (item.partition("=") for item in str(value).split(",") if item.strip())
+            pairs = [(name.strip(), number.strip()) for name, _, number in parts]
         found = {}
         for name, text in pairs:
             number = self.notes.whole(text, clip(name), where)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from math import prod
 from typing import TYPE_CHECKING
 
 from simsched.errors import FormatError, clip
@@ -23,7 +24,7 @@ from simsched.formats.text.excerpts import place
 from simsched.formats.text.xml_tree import parse_xml
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from simsched.formats.machines.description import NoteCollector
     from simsched.formats.machines.site_facts import Node
@@ -51,9 +52,8 @@ def read_hwloc(text: str, where: str, notes: NoteCollector) -> SiteFacts:
         raise FormatError(f"<{clip(root.name)}> is not a topology", where=where, expected="<topology>")
     machines = [element for element in root.all("object") if element.attribute("type") == "Machine"]
     if len(machines) != 1:
-        raise FormatError(
-            f"the topology has {len(machines)} machines", where=where, expected='one <object type="Machine">'
-        )
+        text, expected = f"the topology has {len(machines)} machines", 'one <object type="Machine">'
+        raise FormatError(text, where=where, expected=expected)
     name = _info(machines[0], "HostName") or _info(machines[0], "Hostname") or ""
     host = name if name and usable_host(name, where, notes) else "node0"
     node = _Reader(machines[0], where, notes).node()
@@ -71,6 +71,10 @@ def _walk(element: Element) -> Iterator[Element]:
 def _amount(size: int) -> Amount:
     """Return a number of bytes in MiB, rounded down."""
     return Amount(size // MIB, "MiB") if size >= MIB else Amount(size, "B")
+
+
+def _parts(levels: Iterable[Level]) -> int:
+    return prod(level.count for level in levels)
 
 
 def _info(element: Element, name: str) -> str | None:
@@ -93,6 +97,12 @@ def _bitmap(text: str) -> int:
     return bits
 
 
+def _bit(element: Element) -> int:
+    """Return the set that an object is by its number; -1, all sets, without one."""
+    index = element.attribute("os_index") or ""
+    return 1 << int(index) if re.fullmatch(r"[0-9]{1,6}", index) else -1
+
+
 class _Reader:
     """Reads one machine; `parents` has the object around each object, by identity."""
 
@@ -113,19 +123,13 @@ class _Reader:
         try:
             return _bitmap(text.strip())
         except ValueError:
-            self.notes.fault(
-                f"{key} is {clip(text)!r}", self.at(element), "a set, such as 0x0000000f", cause=key
-            )
+            expected = "a set, such as 0x0000000f"
+            self.notes.fault(f"{key} is {clip(text)!r}", self.at(element), expected, cause=key)
             return otherwise
 
     def _allowed_cpus(self, element: Element) -> int:
         """Return the processing units of an object that may be used; -1 if it does not state its own."""
-        index = element.attribute("os_index") or ""
-        alone = (
-            1 << int(index)
-            if element.attribute("type") == "PU" and re.fullmatch(r"[0-9]{1,6}", index)
-            else -1
-        )
+        alone = _bit(element) if element.attribute("type") == "PU" else -1
         cpus = self._set(element, "cpuset", alone) & self.cpus
         for key in ("allowed_cpuset", "online_cpuset"):  # of each object before version 2
             cpus &= self._set(element, key, -1)
@@ -135,10 +139,8 @@ class _Reader:
         """Whether processes may use an object; one of another type than these stays."""
         kind = element.attribute("type")
         if kind == "NUMANode":
-            index = element.attribute("os_index") or ""
-            alone = 1 << int(index) if re.fullmatch(r"[0-9]{1,6}", index) else -1
             own = self._set(element, "allowed_nodeset", -1)
-            return self._set(element, "nodeset", alone) & self.nodes & own != 0
+            return self._set(element, "nodeset", _bit(element)) & self.nodes & own != 0
         if kind in ("PU", "Core", "Package", "Socket"):
             inside = [child for child in _walk(element) if child.attribute("type") == "PU"]
             if inside and element.attribute("cpuset") is None:
@@ -177,21 +179,17 @@ class _Reader:
         cores = len(self.of_type("Core"))
         units = len(self.of_type("PU"))
         if not cores and units:
-            self.notes.assumed(
-                f"the topology has no cores: each of its {units} processing units is one", self.where
-            )
+            text = f"the topology has no cores: each of its {units} processing units is one"
+            self.notes.assumed(text, self.where)
             cores = units
         elif units > cores:
             self.notes.left_out(f"{units} hardware threads of {cores} cores", self.where)
         if not cores:
-            lost = self.cpus != -1
-            raise FormatError(
-                "the topology has no cores" + (" that are allowed and online" if lost else ""),
-                where=self.where,
-                expected="objects of type Core or PU",
-            )
+            lost = " that are allowed and online" if self.cpus != -1 else ""
+            expected = "objects of type Core or PU"
+            raise FormatError(f"the topology has no cores{lost}", where=self.where, expected=expected)
         locality, gpus = self._locality(cores), self._gpus()
-        if len(locality) > 1 and gpus % _product(locality) and gpus % locality[0].count == 0:
+        if len(locality) > 1 and gpus % _parts(locality) and gpus % locality[0].count == 0:
             # a recipe would put all gpus on the first NUMA nodes, which may be those of one socket
             text = f"NUMA nodes: {gpus} gpus divide evenly over the sockets, but not over them"
             self.notes.left_out(text, self.where)
@@ -212,20 +210,15 @@ class _Reader:
         if len(domains) > 1 and not rest and per_socket > 1:
             levels.append(Level("numa", per_socket))
         elif len(domains) > 1 and (rest or len(packages) < 2):
-            self.notes.left_out(
-                f"{len(domains)} NUMA nodes, which do not divide over the packages", self.where
-            )
-        while levels and (cores % _product(levels) or not self._even(packages)):
+            text = f"{len(domains)} NUMA nodes, which do not divide over the packages"
+            self.notes.left_out(text, self.where)
+        inside = {id(core) for core in self.of_type("Core")}
+        of_packages = {sum(id(child) in inside for child in _walk(one)) for one in packages}
+        while levels and (cores % _parts(levels) or len(of_packages) > 1):
             lost = levels.pop()
-            self.notes.left_out(
-                f"{lost.count} {lost.type}s: the cores do not divide evenly over them", self.where
-            )
+            text = f"{lost.count} {lost.type}s: the cores do not divide evenly over them"
+            self.notes.left_out(text, self.where)
         return tuple(levels)
-
-    def _even(self, packages: list[Element]) -> bool:
-        cores = {id(core) for core in self.of_type("Core")}
-        counts = {sum(id(child) in cores for child in _walk(one)) for one in packages}
-        return len(counts) <= 1
 
     # -- memory and devices
 
@@ -236,7 +229,7 @@ class _Reader:
             self.notes.left_out("memory, which the topology does not state", self.where)
             return
         level = locality[-1] if locality else None
-        if level is not None and len(sizes) == _product(locality) and len(set(sizes)) == 1:
+        if level is not None and len(sizes) == _parts(locality) and len(set(sizes)) == 1:
             yield PoolSpec(type="memory", amount=_amount(sizes[0]), within=level.type)
         else:
             yield PoolSpec(type="memory", amount=_amount(sum(sizes)))
@@ -265,9 +258,8 @@ class _Reader:
         kinds = [(device.attribute("pci_type") or "")[:4] for device in self.of_type("PCIDev")]
         count = sum(kind in _PROCESSORS for kind in kinds)
         if count:
-            self.notes.assumed(
-                f"{count} gpus, by their PCI class: no interface such as CUDA shows them", self.where
-            )
+            text = f"{count} gpus, by their PCI class: no interface such as CUDA shows them"
+            self.notes.assumed(text, self.where)
         elif _DISPLAY in kinds:
             self.notes.left_out("graphics cards that no interface for computing shows", self.where)
         return count
@@ -278,10 +270,3 @@ class _Reader:
         while above is not None and above.attribute("type") != "PCIDev":
             above = self.parents.get(id(above))
         return above or device
-
-
-def _product(levels: list[Level] | tuple[Level, ...]) -> int:
-    count = 1
-    for level in levels:
-        count *= level.count
-    return count

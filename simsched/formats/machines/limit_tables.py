@@ -83,8 +83,15 @@ class LimitTables:
     def tres(self, scope: dict[str, Any], text: str, where: str, over: str = HOLD) -> None:
         """Add the limits of Slurm's TRES at a time: ``cpu=128,gres/gpu=8,mem=1T,node=4``."""
         for kind, amount in self._parts(text, where):
-            if kind == "mem":
-                self._memory(scope, amount, where, over)
+            if kind == "mem" and amount.lower() not in UNLIMITED:
+                found = _MEMORY.fullmatch(amount)
+                if found is None:
+                    self.notes.fault(f"{clip(amount)!r} is not an amount of memory", where, "such as 512G")
+                    continue
+                number, unit = float(found[1]), found[2].upper() or "M"
+                while not number.is_integer() and unit:
+                    number, unit = number * 1024, _SMALLER[unit]
+                self.add(scope, "memory", f"{int(number)} {unit + 'i' if unit else ''}B", over)
             elif kind in _TRES:
                 self.number(scope, _TRES[kind], amount, where, over)
             elif kind.startswith(TYPED) and amount.lower() not in UNLIMITED:
@@ -120,15 +127,3 @@ class LimitTables:
             else:
                 self.notes.fault(f"{clip(part)!r} is not a TRES", where, "such as cpu=128")
         return found
-
-    def _memory(self, scope: dict[str, Any], amount: str, where: str, over: str) -> None:
-        if amount.lower() in UNLIMITED:
-            return
-        found = _MEMORY.fullmatch(amount)
-        if found is None:
-            self.notes.fault(f"{clip(amount)!r} is not an amount of memory", where, "such as 512G")
-            return
-        number, unit = float(found[1]), found[2].upper() or "M"
-        while not number.is_integer() and unit:
-            number, unit = number * 1024, _SMALLER[unit]
-        self.add(scope, "memory", f"{int(number)} {unit + 'i' if unit else ''}B", over)

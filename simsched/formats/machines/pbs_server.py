@@ -82,10 +82,8 @@ def read_pbsnodes(content: Content, where: str, notes: NoteCollector) -> SiteFac
         if no node has cores; under strict `notes` for the first line that is not understood.
     """
     if isinstance(content, str):
-        nodes = _nodes(content, where, notes)
-    else:
-        nodes = _objects(content, "nodes", where, notes)
-    return _described(nodes, where, notes, "pbsnodes")
+        return _described(_nodes(content, where, notes), where, notes, "pbsnodes")
+    return _described(_objects(content, "nodes", where, notes), where, notes, "pbsnodes")
 
 
 def _objects(
@@ -95,20 +93,14 @@ def _objects(
     found: dict[str, Attributes] = {}
     for name, row in document[key].items():
         place = f"{where}: {key}.{name}"
-        if isinstance(row, dict):
-            found[name] = _attributes(row, place)
-        else:
+        if not isinstance(row, dict):
             notes.fault(f"this {key.lower().removesuffix('s')} is not an object", place)
-    return found
-
-
-def _attributes(row: Mapping[str, Any], place: str) -> Attributes:
-    """Return the attributes of a JSON object of PBS; those of an inner object are ``outer.inner``."""
-    found: Attributes = {}
-    for key, value in row.items():
-        for sub, item in value.items() if isinstance(value, dict) else [("", value)]:
-            text = ",".join(map(str, item)) if isinstance(item, list) else str(item)
-            found[f"{key}.{sub}" if sub else key] = (text, f"{place}.{key}")
+            continue
+        own = found[name] = {}
+        for word, value in row.items():  # the attributes of an inner object are outer.inner
+            for sub, item in value.items() if isinstance(value, dict) else [("", value)]:
+                text = ",".join(map(str, item)) if isinstance(item, list) else str(item)
+                own[f"{word}.{sub}" if sub else word] = (text, f"{place}.{word}")
     return found
 
 
@@ -158,8 +150,8 @@ def _described(
     if len(hosts) > MAX_NODES:
         raise LimitError(f"{len(hosts):,} nodes", where=where, expected=f"at most {MAX_NODES:,}")
     notes.assumed("a cpu of PBS (ncpus, np) is a core", where)
-    own: dict[str, Any] = {"queues": {queue: {"requires": [queue]} for queue in reader.bound}}
-    own = own if reader.bound else {}
+    bound = {queue: {"requires": [queue]} for queue in reader.bound}
+    own: dict[str, Any] = {"queues": bound} if bound else {}
     # whether a node is given to one job at a time, whatever the job requests
     exclusive = [_value(row, "sharing").lower().endswith("_exclhost") for row in nodes.values()]
     if nodes and all(exclusive):
@@ -310,13 +302,14 @@ def _amount(text: str) -> Amount | None:
 
 
 _JOBS = {"max_run": ("running-jobs", HOLD), "max_queued": ("submitted-jobs", REJECT)}
-_OLD = {
-    "max_user_run": ("running-jobs", HOLD, "user"),
-    "max_running": ("running-jobs", HOLD, None),
-    "max_user_queuable": ("submitted-jobs", REJECT, "user"),
-    "max_queuable": ("submitted-jobs", REJECT, None),
+_OLD: Mapping[str, tuple[str, str, dict[str, str]]] = {
+    "max_user_run": ("running-jobs", HOLD, {"each": "user"}),
+    "max_running": ("running-jobs", HOLD, {}),
+    "max_user_queuable": ("submitted-jobs", REJECT, {"each": "user"}),
+    "max_queuable": ("submitted-jobs", REJECT, {}),
 }
 _UNITS = {"ncpus": "cores", "procct": "cores", "nodect": "nodes", "ngpus": "gpus"}
+_OWNERS = {"g": "groups", "p": "projects"}
 _ENTRY = re.compile(r"\[\s*([ugpo]):([^=\]]+?)\s*=\s*(\d{1,12})\s*\]")
 
 
@@ -326,7 +319,7 @@ def take_limit(limits: LimitTables, queue: str | None, key: str, value: str, whe
     base: dict[str, Any] = {} if queue is None else {"queue": queue}
     if table in _OLD and not unit:
         quantity, over, each = _OLD[table]
-        limits.number({**base, "each": each} if each else base, quantity, value, where, over)
+        limits.number({**base, **each}, quantity, value, where, over)
         return True
     if table in _JOBS and not unit:
         quantity, over = _JOBS[table]
@@ -339,15 +332,12 @@ def take_limit(limits: LimitTables, queue: str | None, key: str, value: str, whe
         limits.notes.fault(f"{clip(value)!r} is not a limit", where, "such as [u:PBS_GENERIC=5]")
     for kind, text, number in entries:
         name = text.strip().strip('"')
-        if kind == "o":
-            limits.number(base, quantity, number, where, over)
-        elif kind != "u":
-            what = {"g": "groups", "p": "projects"}[kind]
-            limits.notes.left_out(f"{table} of {what}", where, cause=f"{table} of {what}")
-        elif name == "PBS_GENERIC":
-            limits.number({**base, "each": "user"}, quantity, number, where, over)
+        if kind in _OWNERS:
+            what = f"{table} of {_OWNERS[kind]}"
+            limits.notes.left_out(what, where, cause=what)
         else:
-            limits.number({**base, "user": name}, quantity, number, where, over)
+            of_user = {"each": "user"} if name == "PBS_GENERIC" else {"user": name}
+            limits.number(base if kind == "o" else {**base, **of_user}, quantity, number, where, over)
     return True
 
 
@@ -358,6 +348,8 @@ _SIZES = {
     "ngpus": "ngpus", "gpus": "ngpus",
 }  # fmt: skip
 _READ = ("queue_type", "enabled", "started", "priority", "from_route_only", "default_queue")
+_REQUIRED = ("default_chunk.", "resources_default.neednodes")
+"""The beginnings of attributes that state what nodes of a queue have."""
 _TRUE = {"true", "t", "1", "y", "yes"}
 MOST = 2**31
 
@@ -418,8 +410,11 @@ def _take_commands(
 def _config(queues: Mapping[str, Attributes], server: Attributes, notes: NoteCollector) -> dict[str, Any]:
     found: dict[str, Any] = {}
     limits = LimitTables(notes)
-    server = _without_limits(limits, None, server)
-    queues = {name: _without_limits(limits, name, attributes) for name, attributes in queues.items()}
+    server, *rest = (
+        {key: pair for key, pair in row.items() if not take_limit(limits, queue, key, *pair)}
+        for queue, row in ((None, server), *queues.items())
+    )
+    queues = dict(zip(queues, rest, strict=True))
     for name, attributes in queues.items():
         kind = attributes.get("queue_type", ("Execution", ""))
         if kind[0].lower().startswith("r"):
@@ -440,15 +435,6 @@ def _config(queues: Mapping[str, Attributes], server: Attributes, notes: NoteCol
     tables = [table for table in limits.tables() if table.get("queue", next(iter(found))) in found]
     more = {"limits": tables} if tables else {}
     return {"queues": found, **({"policy": policy} if policy else {}), **more}
-
-
-def _without_limits(limits: LimitTables, queue: str | None, attributes: Attributes) -> Attributes:
-    """Return the attributes of a queue (None: the server) but those that are limits, which are collected."""
-    return {
-        key: (value, place)
-        for key, (value, place) in attributes.items()
-        if not take_limit(limits, queue, key, value, place)
-    }
 
 
 def _queue(attributes: Attributes, notes: NoteCollector) -> dict[str, Any]:
@@ -485,9 +471,7 @@ def _policy(attributes: Attributes, notes: NoteCollector, **system: str) -> dict
             size = notes.whole(value, key, place)
             if size is not None:
                 sizes.setdefault(side, {})[_SIZES[name]] = size
-        elif key.lower() not in _READ and not key.startswith(
-            ("default_chunk.", "resources_default.neednodes")
-        ):
+        elif key.lower() not in _READ and not key.startswith(_REQUIRED):
             notes.left_out(f"{key} of queues or the server", place)
     return policy_of(times.get("resources_max"), sizes, times.get("resources_default"), **system)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field, replace
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import FormatError, SimschedError, clip
@@ -25,6 +24,7 @@ from simsched.formats.text.json_text import load_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from simsched.formats.machines.description import Content
     from simsched.formats.machines.site_facts import Node
@@ -215,12 +215,12 @@ def describe_document(
 class SiteInputs:
     """The files of a site, sorted out by what they are.
 
-    described : the files that describe machine and queues, with their texts.
+    described : the files that describe machine and queues, with their texts and the kinds of these.
     logs, accounts : logs of jobs, and files of accounts, some of which have limits and are described, too.
     left : (folder, reason) → the files of it that are not read.
     """
 
-    described: list[tuple[Path, str]] = field(default_factory=list)
+    described: list[tuple[Path, str, Mapping[str, str]]] = field(default_factory=list)
     logs: list[Path] = field(default_factory=list)
     accounts: list[Path] = field(default_factory=list)
     left: dict[tuple[str, str], list[Path]] = field(default_factory=dict)
@@ -286,7 +286,7 @@ def sort_out(given: Sequence[Path]) -> SiteInputs:
         elif inner and is_toml and file.suffix != ".toml" and any(name.endswith(".toml") for name in beside):
             found.leave(file, ONLY_TOML)
         elif kinds or not (inner or is_accounts):
-            found.described.append((file, text))
+            found.described.append((file, text, kinds))
         elif not is_accounts:
             found.leave(file, _why_not(text))
     return found
@@ -340,14 +340,6 @@ def _is_log(path: Path) -> bool:
     return look is not None and look.role == recognition.WORKLOAD
 
 
-def read_description(
-    path_or_paths: str | Path | Sequence[str | Path], *, strict: bool = False
-) -> MachineDescription:
-    """Read a site's own files, or folders of them, as one description; see `describe_inputs`."""
-    paths = [path_or_paths] if isinstance(path_or_paths, str | Path) else path_or_paths
-    return describe_inputs(sort_out([Path(path) for path in paths]), strict=strict)
-
-
 def describe_inputs(inputs: SiteInputs, *, strict: bool = False) -> MachineDescription:
     """Return the description that files of a site make together.
 
@@ -364,13 +356,11 @@ def describe_inputs(inputs: SiteInputs, *, strict: bool = False) -> MachineDescr
     taken: set[Path] = set()  # the files that other files name
     read: list[tuple[Path, list[SiteFacts | SlurmRecords]]] = []
     configs, unused = [], []
-    for path, text in inputs.described:
+    for path, text, kinds in inputs.described:
         where, open_file = name_of(path), _noting(path, taken)
-        if recognition.FLUX_CONFIG in (kinds := kinds_of(text)):
+        if recognition.FLUX_CONFIG in kinds:
             configs.append((where, text, open_file))
-            continue
-        found = read_parts(text, where, open_file=open_file, strict=strict)
-        if found:
+        elif found := read_parts(text, where, open_file=open_file, strict=strict):
             read.append((path, found))
         elif len(inputs.described) == 1:
             raise _nothing(text, where)
@@ -396,17 +386,15 @@ def describe_inputs(inputs: SiteInputs, *, strict: bool = False) -> MachineDescr
         alone = [file for files in inputs.left.values() for file in files]
         if len(alone) == 1 and not inputs.described:
             raise _nothing(read_text(alone[0], lenient=True), name_of(alone[0]))
-        where = ", ".join(
-            clip(name_of(path), 200) for path in [path for path, _ in inputs.described] or alone
-        )
+        files = [path for path, *_ in inputs.described] or alone
+        where = ", ".join(clip(name_of(path), 200) for path in files)
         raise lacking(whole, [part.form for part in parts], where)
     more = NoteCollector(strict=strict)
-    if configs:  # that the partitions of Slurm have nodes is known with their own places
-        for name, queue in whole.config.get("queues", {}).items():
-            wanted = set(queue.get("requires", ()))
-            if not any(wanted <= set(group.properties) for group in whole.recipe.groups):
-                text = f"queue {clip(name)}: no node has {', '.join(sorted(wanted))}: its jobs never start"
-                more.assumed(text)
+    # that the partitions of Slurm have nodes is known with their own places
+    for name, queue in whole.config.get("queues", {}).items() if configs else ():
+        wanted = set(queue.get("requires", ()))
+        if not any(wanted <= set(group.properties) for group in whole.recipe.groups):
+            more.assumed(f"queue {clip(name)}: no node has {', '.join(sorted(wanted))}: its jobs never start")
     return on_known_nodes(replace(whole, notes=(*whole.notes, *more.notes())), NoteCollector(strict=strict))
 
 
@@ -426,11 +414,9 @@ def _noting(path: Path, taken: set[Path]) -> OpenFile | None:
 
 def _nothing(text: str, where: str) -> FormatError:
     """Return the error for the only file, which is none of a site."""
-    if not text.strip():
-        return FormatError("the file is empty", where=where, expected=KNOWN)
-    return recognition.unrecognised(text, where, "", KNOWN) or FormatError(
-        "the format is not recognised", where=where, expected=KNOWN
-    )
+    known = recognition.unrecognised(text, where, "", KNOWN) if text.strip() else None
+    message = UNKNOWN if text.strip() else "the file is empty"
+    return known or FormatError(message, where=where, expected=KNOWN)
 
 
 _NODES_FROM = {

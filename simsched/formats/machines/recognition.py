@@ -94,14 +94,12 @@ def unrecognised(text: str, where: str | None, wanted: str, known: str) -> Forma
     look = look_of(text, first=wanted)
     if look is not None and wanted and look.role == wanted and not look.advice:
         return None
-    if look is None:
-        if detect_kind(text) != "text" or not text[:HEAD].strip("\ufeff \t\r\n"):
-            return None
-        return FormatError("the format is not recognised", where=where, expected=known)
-    purpose = (
-        f": {look.advice}" if look.advice else f", which is {f'a {look.role}' if look.role else 'not read'}"
-    )
-    message = f"the format is not recognised; it looks like {look.what}{purpose}"
+    message = "the format is not recognised"
+    if look is not None:
+        use = f", which is a {look.role}" if look.role else ", which is not read"
+        message += f"; it looks like {look.what}{f': {look.advice}' if look.advice else use}"
+    elif detect_kind(text) != "text" or not text[:HEAD].strip("\ufeff \t\r\n"):
+        return None
     return FormatError(message, where=where, expected=known)
 
 
@@ -122,34 +120,25 @@ def document_kind(keys: Outline) -> str:
     >>> document_kind(outline('{"reservations": []}')), document_kind(outline('{"jobs": []}'))
     ('JSON of Slurm', '')
     """
-
-    def is_list(key: str) -> bool:  # v0.0.39 has a list in an object of the same name
-        mark, inner = keys.get(key, ("", ()))
-        return mark == "[" or (mark == "{" and key in inner)
-
-    def is_r(key: str) -> bool:
-        return "execution" in keys.get(key, ("", ()))[1]
-
     if "groups" in keys or "graph" in keys:
         return ""
-    if keys.get("execution", ("", ()))[0] == "{":
-        return R
-    if any(map(is_list, ("nodes", "partitions", "reservations", "sinfo", "licenses"))):
-        return SLURM_JSON
-    if keys.get("sinfo", ("", ()))[0] == "{":
-        return SLURM_JSON
-    if any(map(is_list, ("QOS", "qos", "associations"))):
-        return SLURM_LIMITS_JSON
-    if keys.get("nodes", ("", ()))[0] == "{":
-        return PBS_JSON
-    if keys.get("Queue", ("", ()))[0] == "{":
-        return PBS_QUEUES_JSON
-    if is_r("all"):
-        return FLUX_JSON
-    if is_r("R"):
-        return FLUX_STATUS_JSON
-    tables = any(keys.get(key, ("", ()))[0] == "{" and keys[key][1] for key in ("resource", "queues"))
-    return FLUX_CONFIG_JSON if tables or any(key.startswith("sched-fluxion") for key in keys) else ""
+    objects = {key for key, (mark, _) in keys.items() if mark == "{"}
+    # v0.0.39 has a list in an object of the same name
+    lists = {key for key, (mark, inner) in keys.items() if mark == "[" or (mark == "{" and key in inner)}
+    of_r = {key for key, (_, inner) in keys.items() if "execution" in inner}
+    tables = {key for key in objects & {"resource", "queues"} if keys[key][1]}
+    of_slurm = lists & {"nodes", "partitions", "reservations", "sinfo", "licenses"}
+    found = {
+        R: objects & {"execution"},
+        SLURM_JSON: of_slurm or objects & {"sinfo"},
+        SLURM_LIMITS_JSON: lists & {"QOS", "qos", "associations"},
+        PBS_JSON: objects & {"nodes"},
+        PBS_QUEUES_JSON: objects & {"Queue"},
+        FLUX_JSON: of_r & {"all"},
+        FLUX_STATUS_JSON: of_r & {"R"},
+        FLUX_CONFIG_JSON: tables or {key for key in keys if key.startswith("sched-fluxion")},
+    }
+    return next((kind for kind, own in found.items() if own), "")
 
 
 _SLURM_ANSWERS = {
@@ -368,14 +357,16 @@ def _units(text: str) -> Iterator[_Unit]:
             unit.lines.append(line)
             fresh = fresh or not bare
             continue
-        name, key, padded = _start(line)
+        start = _STARTS.match(line)
+        name = (start.lastgroup or "") if start else ""
         if not name and at + 1 < len(lines) and line[0] not in " \t" and _PBS_VALUE.match(lines[at + 1]):
             name = "pbsnode" if " " not in bare else name
         own = unit.kind in _RECORDS or unit.record
         if name == "record" and own and not fresh and _CORE_IDS.match(line):
             name = ""  # the cores of a reservation
-        if name == "setting":
-            if padded and (config or is_printed):
+        if start is not None and name == "setting":
+            key = start["key"].lower()
+            if (start["blank"] or start["index"]) and (config or is_printed):
                 name = "" if config else "config"
             elif own and (not fresh or (line[0] in " \t" and unit.kind in _RECORDS)):
                 name = ""
@@ -410,15 +401,6 @@ def _units(text: str) -> Iterator[_Unit]:
     yield unit.closed()
 
 
-def _start(line: str) -> tuple[str, str, bool]:
-    """Return the start that a line is, with the key of a setting and whether blanks follow the key."""
-    found = _STARTS.match(line)
-    if found is None:
-        return "", "", False
-    padded = bool(found["blank"] or found["index"])
-    return found.lastgroup or "", (found["key"] or "").lower(), padded
-
-
 _BATCH = re.compile(
     r"(?s)\A\s*(?:#!(?=.{0,4000}?\n[ \t]*#[ \t]*(?:SBATCH|FLUX:)[ \t])|#(?:SBATCH|FLUX:)[ \t]|"
     r"(?:flux[ \t]+(?:submit|run|batch|alloc)|sbatch|srun|salloc)[ \t])",
@@ -429,41 +411,33 @@ BATCH_ADVICE = "simsched feasible and match take it as a request, and simsched c
 
 # -- tables, logs and requests ---------------------------------------------------------------------
 
+_SINFO = r"\s*(?:PARTITION|NODELIST|HOSTNAMES)\b[^\n]*\b(?:AVAIL|STATE|NODES|CPUS|GRES)\b"
+PBS_SCRIPT, IN_COLUMNS = "a batch script of PBS or LSF", "a table of sacctmgr in columns"
+_INSTEAD = {
+    "squeue's table": "simsched forecast takes what squeue --json or scontrol show job prints",
+    "sinfo's table": "scontrol show node and scontrol show partition print what is read",
+    PBS_SCRIPT: "scripts of Slurm and Flux (#SBATCH, #FLUX:) are read",
+    IN_COLUMNS: "sacctmgr with -P prints what is read",
+}
+"""Kind of text that is not read → what is read in its place."""
 _LINES: tuple[tuple[Look, re.Pattern[str]], ...] = tuple(
-    (Look(what, role, advice), re.compile(pattern))
-    for what, role, pattern, *more in (
+    (Look(what, role, _INSTEAD.get(what, "")), re.compile(pattern))
+    for what, role, pattern in (
         (GWF, WORKLOAD, r"(?:[ \t]*(?:#[^\n]*)?\n)*" + GWF_RECORD),
         ("an SWF trace", WORKLOAD, r"\s*;\s*\w+\s*:|\s*(?:-?\d+(?:\.\d+)?[ \t]+){17}-?\d"),
         ("sacct", WORKLOAD, r'(?i)(?=[^\n]*\bjobid(?:raw)?"?[|,;\t^~@#])[^\n]*\bsubmit\b'),
         ("a PBS accounting log", WORKLOAD, r"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d;[A-Za-z];"),
         ("LSF accounting (lsb.acct)", WORKLOAD, r'"[A-Z_]+" "\d+(?:\.\d+)*" \d{9,}'),
         ("SGE accounting", WORKLOAD, r"(?:#[^\n]*\n)*(?:[^:\n]*:){5}\d+:(?:[^:\n]*:){30}"),
-        (
-            "squeue's table",
-            "",
-            r"\s*JOBID\b[^\n]*\b(?:ST|STATE|NODELIST)\b",
-            "simsched forecast takes what squeue --json or scontrol show job prints",
-        ),
+        ("squeue's table", "", r"\s*JOBID\b[^\n]*\b(?:ST|STATE|NODELIST)\b"),
         (
             "sinfo's table",
             "",
             r"\s*(?:PARTITION|NODELIST|HOSTNAMES)\b[^\n]*\b(?:AVAIL|STATE|NODES|CPUS|GRES)\b",
-            "scontrol show node and scontrol show partition print what is read",
         ),
-        (
-            "a batch script of PBS or LSF",
-            "",
-            r"(?s)(?:#![^\n]*\n)?(?:[ \t]*(?:#[^\n]*)?\n){0,50}?#(?:PBS|BSUB)[ \t]+-",
-            "scripts of Slurm and Flux (#SBATCH, #FLUX:) are read",
-        ),
-        (
-            "a table of sacctmgr in columns",
-            "",
-            r"[ \t]*(?:Name|Cluster|Account)[ \t][^\n]*\n-[- \t\r]*\n",
-            "sacctmgr with -P prints what is read",
-        ),
+        (PBS_SCRIPT, "", r"(?s)(?:#![^\n]*\n)?(?:[ \t]*(?:#[^\n]*)?\n){0,50}?#(?:PBS|BSUB)[ \t]+-"),
+        (IN_COLUMNS, "", r"[ \t]*(?:Name|Cluster|Account)[ \t][^\n]*\n-[- \t\r]*\n"),
     )
-    for advice in more or [""]
 )
 _XML = (
     (Look("GRUG", CLUSTER), re.compile(r"(?s)[^\0]*?<graphml\b")),

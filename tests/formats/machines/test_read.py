@@ -14,10 +14,9 @@ from simsched.formats.machines.read import (
     FORMATS,
     describe_document,
     describe_text,
-    read_description,
 )
 from simsched.simulation.options.run_config import from_document
-from tests.formats.machines.described import described
+from tests.formats.machines.described import described, read_description
 
 FLUX = '# made by hand\n[[resource.config]]\nhosts = "n[0-3]"\ncores = "0-3"\n[queues.a]\nrequires = ["a"]\n'
 LIST = "     STATE NNODES   NCORES NODELIST\n      free      4       16 n[0-3]\n"
@@ -108,7 +107,7 @@ def test_states_of_one_file_are_added_to_the_nodes_of_another(tmp_path):
 def test_queues_and_nodes_of_pbs_are_one_site(tmp_path):
     (tmp_path / "nodes").write_text(PBS + "     queue = a\n")
     (tmp_path / "queues").write_text(QMGR)
-    found = read_description([tmp_path / "queues", tmp_path / "nodes"])
+    found = read_description(tmp_path / "queues", tmp_path / "nodes")
     queue = from_document(found.config)["queues"].queues["a"]
     assert (str(queue.constraint.names[0]), queue.longest) == ("a", 3600)
     assert found.recipe.groups[0].hosts == ("n0",)
@@ -132,7 +131,7 @@ def test_r_and_queues_of_flux_are_one_site(tmp_path):
     (tmp_path / "config.json").write_text(
         json.dumps({"queues": {"a": {"policy": {"limits": {"duration": "1h"}}}}})
     )
-    found = read_description([tmp_path / "config.json", tmp_path / "R"])
+    found = read_description(tmp_path / "config.json", tmp_path / "R")
     (group,) = found.recipe.groups
     assert (group.hosts, str(group.core_ids), group.gpus) == (("m0", "m1"), "4-7", 1)
     assert from_document(found.config)["queues"].queues["a"].longest == 3600

@@ -6,11 +6,11 @@ The known keys of slurm.conf(5) are those of nodes, of partitions, and of the wh
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from simsched.errors import LimitError, SimschedError, clip, nearest
+from simsched.formats.machines.slurm.notation import Line
 from simsched.formats.text.decompression import MAX_TEXT
 
 if TYPE_CHECKING:
@@ -25,24 +25,11 @@ MAX_FILES = 200
 """The most files that one configuration may include."""
 
 _COMMENT = re.compile(r"(?<!\\)#.*")
-_UNQUOTED = re.compile(r'((?:[^"#\\]|\\.|"[^"]*")*+)#.*')
+_UNQUOTED = re.compile(r'\A((?:[^"#\\]|\\.|"[^"]*")*+)#.*')
 _PAIR = re.compile(r'\s*+([A-Za-z0-9_.]++)\s*+[-+*/]?=\s*(?:"([^"]*)"|(\S+))?(?=\s|\Z)')
 _WORD = re.compile(r"\s*(\S+)")
 _INCLUDE = re.compile(r"\s*include\s+(\S.*?)\s*\Z", re.IGNORECASE)
 _ESCAPE = re.compile(r"\\(.)")
-
-
-@dataclass(frozen=True, slots=True)
-class ConfigLine:
-    """One logical line: its keys in lower case, in their order, with its place."""
-
-    values: dict[str, str]
-    where: str
-
-    @property
-    def kind(self) -> str:
-        """The first key, which names the kind of line."""
-        return next(iter(self.values), "")
 
 
 class ConfigFiles:
@@ -69,14 +56,14 @@ class ConfigFiles:
         if self._open is None:
             return None
         try:
-            return self._opened_text(name)
+            return self._text(self._open(name))
         except LimitError as error:
             self._notes.fault(f"{name} was not read: {error.message}", self.place(name), error.expected)
         except (SimschedError, OSError, LookupError):
             return None
         return None
 
-    def lines(self, text: str, where: str, above: tuple[str, ...] = ()) -> Iterator[ConfigLine]:
+    def lines(self, text: str, where: str, above: tuple[str, ...] = ()) -> Iterator[Line]:
         """Yield the lines of a text; an Include is replaced by the lines of the file."""
         for number, line in _logical_lines(text):
             place = f"{where}:{number}"
@@ -88,9 +75,9 @@ class ConfigFiles:
             values = self._pairs(line, place)
             if values:
                 self._cluster = values.get("clustername", self._cluster).lower()
-                yield ConfigLine(values, place)
+                yield Line(values, place)
 
-    def _included(self, name: str, place: str, above: tuple[str, ...]) -> Iterator[ConfigLine]:
+    def _included(self, name: str, place: str, above: tuple[str, ...]) -> Iterator[Line]:
         """Yield the lines of an included file; a note says why it is not read."""
         if self._open is None:
             self._notes.left_out(f"the included file {clip(name)} was not read", place)
@@ -103,34 +90,25 @@ class ConfigFiles:
             expected = f"at most {MAX_DEPTH} levels and {MAX_FILES} files"
             self._notes.fault(f"Include {clip(name)}: too many includes", place, expected)
         else:
-            text = self._text(name, place)
+            self._opened += 1
+            beside = name.rpartition("/")[2]
+            text: str | None
+            try:
+                text = self._text(self._open(name))
+            except (SimschedError, OSError, LookupError) as error:
+                # A site's configuration is often read elsewhere, where /etc/slurm has other files or none:
+                # then the file of the same name beside the first one counts.
+                text = self.neighbour(beside) if beside != name else None
+                if text is not None:
+                    self._notes.assumed(f"Include {clip(name)}: the file {clip(beside)} here was read", place)
+                else:
+                    reason = error.message if isinstance(error, SimschedError) else "it cannot be opened"
+                    self._notes.fault(f"Include {clip(name)}: {reason}", place, "a file beside this one")
             if text is not None:
                 yield from self.lines(text, self.place(name), (*above, name))
 
-    def _text(self, name: str, place: str) -> str | None:
-        """Return the text of an included file, or None with a note.
-
-        A site's configuration is often read elsewhere, where ``/etc/slurm`` has other files or none: then
-        the file of the same name beside the first one counts.
-        """
-        self._opened += 1
-        beside = name.rpartition("/")[2]
-        try:
-            return self._opened_text(name)
-        except (SimschedError, OSError, LookupError) as error:
-            text = self.neighbour(beside) if beside != name else None
-            if text is not None:
-                self._notes.assumed(f"Include {clip(name)}: the file {clip(beside)} here was read", place)
-                return text
-            reason = error.message if isinstance(error, SimschedError) else "it cannot be opened"
-            self._notes.fault(f"Include {clip(name)}: {reason}", place, "a file beside this one")
-        return None
-
-    def _opened_text(self, name: str) -> str:
-        assert self._open is not None
-        return self._count(self._open(name))
-
-    def _count(self, text: str) -> str:
+    def _text(self, text: str) -> str:
+        """Return a text of a file; LimitError for too large ones together."""
         self._characters += len(text)
         if self._characters > MAX_TEXT:
             raise LimitError("the files are too large together", expected=f"at most {MAX_TEXT:,} characters")
@@ -154,14 +132,6 @@ class ConfigFiles:
         return values
 
 
-def _without_comment(line: str) -> str:
-    """Return a line up to its first ``#`` that is neither escaped nor between quotation marks."""
-    if '"' not in line:
-        return _COMMENT.sub("", line)
-    found = _UNQUOTED.match(line)
-    return found[1] if found else line
-
-
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
     """Yield (number of the first line, text) without comments and blanks at the end, continuations joined.
 
@@ -170,7 +140,9 @@ def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
     """
     kept, first = "", 0
     for number, line in enumerate(text.split("\n"), 1):
-        bare = (_without_comment(line) if "#" in line else line).rstrip()
+        if "#" in line:  # a comment begins with one that is neither escaped nor between quotation marks
+            line = _UNQUOTED.sub(r"\1", line, count=1) if '"' in line else _COMMENT.sub("", line)  # noqa: PLW2901
+        bare = line.rstrip()
         first = first or number
         if bare.endswith("\\"):
             kept += bare[:-1]
@@ -255,20 +227,16 @@ _GRES_KEYS = """
 """
 
 
-def refuse_unknown(
-    values: Mapping[str, str], known: Mapping[str, str], notes: NoteCollector, where: str
-) -> None:
+def refuse_unknown(line: Line, known: Mapping[str, str], notes: NoteCollector) -> None:
     """Note each key that Slurm does not have here, with the nearest one that it has.
 
     known : the keys in lower case → as Slurm's manual writes them, from `by_lower`.
     """
-    if values.keys() <= known.keys():
-        return
-    for key in values:
+    for key in line.values:
         if key not in known:
             meant = nearest(key, known) if notes.has_room(UNKNOWN) else None  # the search is expensive
             hint = f"; did you mean {known[meant]}?" if meant else ""
-            notes.fault(f"unknown key {clip(key)!r}{hint}", where, cause=UNKNOWN)
+            notes.fault(f"unknown key {clip(key)!r}{hint}", line.where, cause=UNKNOWN)
 
 
 def by_lower(names: Iterable[str]) -> dict[str, str]:

@@ -26,10 +26,10 @@ from simsched.formats.machines.slurm.notation import (
 from simsched.formats.rfc.idset import Idset
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
     from simsched.formats.machines.description import NoteCollector
-    from simsched.formats.machines.slurm.config_lines import ConfigLine
+    from simsched.formats.machines.slurm.notation import Line
 
 
 MAX_MEMORY = 10**12
@@ -180,7 +180,18 @@ def _resources(keys: Keys, sockets: int) -> tuple[int, tuple[str, ...], tuple[Po
     every = [entry for entry in entries if entry.name.lower() == "gpu"]
     listed = [entry for entry in every if _PROFILE.fullmatch(entry.type) is None]
     gpus = _by_type(listed, keys)
-    more = list(_other_pools([entry for entry in entries if entry.name.lower() != "gpu"], keys))
+    more = []
+    for entry in (entry for entry in entries if entry.name.lower() != "gpu"):
+        name = entry.name
+        if name.lower() in ("mps", "shard"):
+            keys.left_out(f"{name}: parts of gpus; whole gpus can be requested", cause=name)
+        elif not entry.consumed:
+            keys.left_out(f"{name}: a resource that jobs do not consume (no_consume)", cause=name)
+        elif name in NOT_POOLS or _WORD.fullmatch(name) is None:
+            keys.left_out(f"{name}: the name is not a type that a request can have", cause=name)
+        elif entry.count:
+            kinds = (property_name(entry.type),) if entry.type else ()
+            more.append(PoolSpec(type=name, amount=Amount(entry.count), properties=kinds))
     for profile, count in _by_type([entry for entry in every if entry not in listed], keys).items():
         kind = SLICES + re.sub(r"[^A-Za-z0-9_.-]", "_", profile)
         more.append(PoolSpec(type=kind, amount=Amount(count)))
@@ -218,21 +229,6 @@ def _by_type(entries: Sequence[Gres], keys: Keys) -> dict[str, int]:
     return found
 
 
-def _other_pools(entries: Sequence[Gres], keys: Keys) -> Iterator[PoolSpec]:
-    """Yield a pool for each resource that jobs consume; parts of gpus are left out."""
-    for entry in entries:
-        name = entry.name
-        if name.lower() in ("mps", "shard"):
-            keys.left_out(f"{name}: parts of gpus; whole gpus can be requested", cause=name)
-        elif not entry.consumed:
-            keys.left_out(f"{name}: a resource that jobs do not consume (no_consume)", cause=name)
-        elif name in NOT_POOLS or _WORD.fullmatch(name) is None:
-            keys.left_out(f"{name}: the name is not a type that a request can have", cause=name)
-        elif entry.count:
-            kind = (property_name(entry.type),) if entry.type else ()
-            yield PoolSpec(type=name, amount=Amount(entry.count), properties=kind)
-
-
 _FOR_ALL = ""
 
 
@@ -252,8 +248,12 @@ class GresTypes:
             text = f"gres.conf lists gpus of {host}, and slurm.conf no Gres: they are not in the machine"
             self.notes.assumed(text, where, cause="gres.conf alone")
         types = self.gpus.get(host) or self.gpus.get(_FOR_ALL) or {}
-        number = self._untyped(gres) if any(types) else 0
-        if not number:
+        try:
+            listed = [entry for entry in gres_of(gres) if entry.name.lower() == "gpu"] if any(types) else []
+        except FormatError:  # noted where the node is read
+            return gres
+        number = sum(entry.count for entry in listed)
+        if not number or any(entry.type for entry in listed):
             return gres
         if sum(types.values()) != number:
             text = f"gres.conf lists {sum(types.values())} gpus of {host}; the {number} of slurm.conf count"
@@ -264,36 +264,21 @@ class GresTypes:
         others = [part for part in comma_parts(gres) if part.split(":")[0].split("(")[0].lower() != "gpu"]
         return ",".join((*typed, *others))
 
-    def _untyped(self, gres: str) -> int:
-        """Return the number of gpus if slurm.conf states no type for them; 0 otherwise."""
-        if "gpu" not in gres.lower():
-            return 0
-        try:
-            entries = [entry for entry in gres_of(gres) if entry.name.lower() == "gpu"]
-        except FormatError:  # noted where the node is read
-            return 0
-        return 0 if any(entry.type for entry in entries) else sum(entry.count for entry in entries)
 
-
-def read_gres(lines: Iterable[ConfigLine], found: GresTypes, reader: NameReader) -> None:
+def read_gres(lines: Iterable[Line], found: GresTypes, reader: NameReader) -> None:
     """Add the gpus that a gres.conf lists."""
     for line in lines:
         keys = Keys(line.values, found.notes, line.where)
-        refuse_unknown(line.values, GRES, found.notes, line.where)
+        refuse_unknown(line, GRES, found.notes)
         if "autodetect" in line.values and "name" not in line.values:
             keys.left_out("AutoDetect: the types of gpus that nodes report are not in the files")
         if keys.stated("name").lower() != "gpu":
             continue
-        number, kind = _count(keys), keys.stated("type")
-        text = keys.stated("nodename")
+        number = keys.read(whole_number, "count") or 0 if keys.stated("count") else 1
+        files = "" if keys.stated("count") else keys.stated("file", "multiplefiles")
+        if files:
+            number = len(keys.read(node_names, "file", files) or ())
+        kind, text = keys.stated("type"), keys.stated("nodename")
         for host in reader.names(text, line.where, "nodename") if text else (_FOR_ALL,):
             types = found.gpus.setdefault(host, {})
             types[kind] = types.get(kind, 0) + number
-
-
-def _count(keys: Keys) -> int:
-    """Return the number of units of a line: Count, or one per file."""
-    if keys.stated("count"):
-        return keys.read(whole_number, "count") or 0
-    files = keys.stated("file", "multiplefiles")
-    return len(keys.read(node_names, "file", files) or ()) if files else 1

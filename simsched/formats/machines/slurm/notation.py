@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from functools import partial
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simsched.errors import FormatError, LimitError, clip
 from simsched.formats.cluster.recipe import MAX_NODES
@@ -49,6 +49,18 @@ def stated(values: Mapping[str, str], *keys: str) -> str:
         if value.lower() not in ABSENT:
             return value
     return ""
+
+
+class Line(NamedTuple):
+    """The keys of one line or record in lower case, in their order, and its place."""
+
+    values: Mapping[str, str]
+    where: str
+
+    @property
+    def kind(self) -> str:
+        """The first key, which names the kind of line."""
+        return next(iter(self.values), "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from simsched.errors import clip
 from simsched.formats.accounts import IndentedAccounts, association_names, delimiter_of, dump_records
 from simsched.formats.machines.limit_tables import UNLIMITED
-from simsched.formats.machines.slurm.notation import texts_at
-from simsched.formats.machines.slurm.slurm_records import Line, SlurmRecords
+from simsched.formats.machines.slurm.notation import Line, texts_at
+from simsched.formats.machines.slurm.slurm_records import SlurmRecords
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -62,11 +62,6 @@ def read_sacctmgr(content: Content, where: str, notes: NoteCollector) -> SlurmRe
     return _records(_document_lines(content, where, notes), notes)
 
 
-def read_sacctmgr_dump(text: str, where: str, notes: NoteCollector) -> SlurmRecords:
-    """Return the limits of a file that ``sacctmgr dump`` wrote; errors as `read_sacctmgr`."""
-    return _records(_dump_lines(text, where, notes), notes)
-
-
 def _records(lines: Iterable[Line], notes: NoteCollector) -> SlurmRecords:
     """Return the QOS and associations, whose keys are those of sacctmgr in lower case."""
     records = SlurmRecords(notes, FORMAT)
@@ -104,12 +99,15 @@ def _table_lines(text: str, where: str, notes: NoteCollector) -> Iterator[Line]:
         notes.refuse("there are neither QOS nor associations", where, "sacctmgr show qos -P or show assoc -P")
 
 
-def _dump_lines(text: str, where: str, notes: NoteCollector) -> Iterator[Line]:
+def read_sacctmgr_dump(text: str, where: str, notes: NoteCollector) -> SlurmRecords:
+    """Return the limits of a file that ``sacctmgr dump`` wrote; errors as `read_sacctmgr`."""
+    lines = []
     for kind, values, strange, place in dump_records(text, where):
         if kind:
-            yield Line(_normal(values), place)
+            lines.append(Line(_normal(values), place))
         else:
             notes.fault(f"not a record of sacctmgr: {clip(strange)!r}", place, "Account - 'name':…")
+    return _records(lines, notes)
 
 
 def _document_lines(document: Mapping[str, Any], where: str, notes: NoteCollector) -> Iterator[Line]:
@@ -117,10 +115,11 @@ def _document_lines(document: Mapping[str, Any], where: str, notes: NoteCollecto
         given = document.get(key)
         for at, item in enumerate(given if isinstance(given, list) else []):
             place = f"{where}: {key}[{at}]"
-            values = (_association_values if key == "associations" else _qos_values)(item)
+            of_account = key == "associations"
+            values = _association_values(item) if of_account else _qos_values(item)
             if values is None:
-                name = "account" if key == "associations" else "name"
-                notes.fault(f"this is not one of {key}", place, f"an object with {name}")
+                expected = f"an object with {'account' if of_account else 'name'}"
+                notes.fault(f"this is not one of {key}", place, expected)
             else:
                 yield Line(values, place)
 

@@ -71,9 +71,8 @@ def _add(records: SlurmRecords, found: Iterable[tuple[str, dict[str, str], str]]
             values["features"] = stated(values, "features", "activefeatures")
             records.add_nodes(records.reader.names(values.pop(kind), place, kind), values, place)
         elif kind == "sinfo":
-            records.add_nodes(
-                records.reader.names(values["nodes"], place, "nodes"), values, place, again=True
-            )
+            hosts = records.reader.names(values["nodes"], place, "nodes")
+            records.add_nodes(hosts, values, place, again=True)
         elif kind == "reservationname":
             records.add_reservation(values.pop(kind), values, place)
         elif kind == "licensename":
@@ -115,7 +114,10 @@ def _records(text: str, where: str, notes: NoteCollector) -> Iterator[tuple[str,
                 bare = _CORES.sub("", bare)
             _add_pairs(bare, values)
         elif setting is not None and setting[1].lower() in GLOBAL:
-            yield "setting", {setting[1].lower(): _setting(setting[2])}, f"{where}:{number}"
+            text = setting[2].strip()
+            count, _, unit = text.partition(" ")  # slurm.conf has 30 for ``30 sec``
+            text = count if unit in ("sec", "min", "percent", "bytes", "usec") else text
+            yield "setting", {setting[1].lower(): text}, f"{where}:{number}"
         elif values and _KEY.match(bare):
             _add_pairs(bare, values)
         elif not values and setting is None and _QUIET.match(bare) is None:
@@ -140,12 +142,6 @@ def _add_cores(values: dict[str, str], line: str) -> None:
     for nodes, ids in _CORES.findall(line):
         known = [values["coreids"]] if "coreids" in values else []
         values["coreids"] = ";".join([*known, CORE_LINE.format(nodes, ids)])
-
-
-def _setting(text: str) -> str:
-    """Return a value of ``scontrol show config`` as slurm.conf has it: ``7-00:00:00``, ``30 sec`` → 30."""
-    number, _, unit = text.strip().partition(" ")
-    return number if unit in ("sec", "min", "percent", "bytes", "usec") else text.strip()
 
 
 LISTS = ("nodes", "partitions", "sinfo", "reservations", "licenses")
@@ -238,7 +234,9 @@ def read_slurm_document(document: Any, where: str, notes: NoteCollector) -> Slur
     LimitError
         for a list of more than a million entries.
     """
-    lists = {key: _list_of(document, key) for key in LISTS} if isinstance(document, dict) else {}
+    given = {key: document.get(key) for key in LISTS} if isinstance(document, dict) else {}
+    # v0.0.39 has a list in an object of the same name
+    lists = {key: value.get(key) if isinstance(value, dict) else value for key, value in given.items()}
     rows = {key: value for key, value in lists.items() if isinstance(value, list)}
     if not rows:
         expected = "an object with a list nodes, partitions, reservations, licenses or sinfo"
@@ -260,12 +258,6 @@ def read_slurm_document(document: Any, where: str, notes: NoteCollector) -> Slur
     return records
 
 
-def _list_of(document: Mapping[str, Any], key: str) -> Any:
-    """Return a list of the document; v0.0.39 has it in an object of the same name."""
-    found = document.get(key)
-    return found.get(key) if isinstance(found, dict) else found
-
-
 def _objects(
     rows: Mapping[str, list[Any]], where: str, notes: NoteCollector
 ) -> Iterator[tuple[str, dict[str, str], str]]:
@@ -283,8 +275,7 @@ def _objects(
                 if name and total.isdigit():
                     yield "licensename", {"licensename": name, "total": total}, place
                 else:
-                    text = "a licence without a name and a number"
-                    notes.fault(text, place, "LicenseName and Total")
+                    notes.fault("a licence without a name and a number", place, "LicenseName and Total")
             elif not text_of(row.get("name")):
                 notes.fault(f"a {key.removesuffix('s')} without a name", place)
             else:
@@ -307,19 +298,13 @@ def _partition_values(row: Mapping[str, Any]) -> dict[str, str]:
     if isinstance(flags, list) and "default" in {text_of(flag).lower() for flag in flags}:
         values["default"] = "YES"
     shares = at_path(row, "maximums/shares")
-    if shares is not None:
-        values["oversubscribe"] = _sharing(text_of(shares))
+    if shares is not None:  # the number of jobs that may share resources (slurm.h, max_share)
+        text = text_of(shares)
+        jobs = int(text[:9]) if text.isdigit() else None
+        few = {None: "", 0: "EXCLUSIVE", 1: "NO"}
+        many = f"FORCE:{jobs & ~_FORCED}" if jobs and jobs & _FORCED else f"YES:{jobs}"
+        values["oversubscribe"] = few.get(jobs, many)
     return values
-
-
-def _sharing(shares: str) -> str:
-    """Return OverSubscribe for the number of jobs that may share resources (slurm.h, ``max_share``)."""
-    if not shares.isdigit():
-        return ""
-    jobs = int(shares[:9])
-    if jobs == 0:
-        return "EXCLUSIVE"
-    return f"FORCE:{jobs & ~_FORCED}" if jobs & _FORCED else "NO" if jobs == 1 else f"YES:{jobs}"
 
 
 def _reservation_values(row: Mapping[str, Any]) -> dict[str, str]:
@@ -327,8 +312,8 @@ def _reservation_values(row: Mapping[str, Any]) -> dict[str, str]:
     rows = row.get("core_specializations")
     cores = [one for one in rows if isinstance(one, dict)] if isinstance(rows, list) else []
     if cores:
-        pairs = ((text_of(one.get("node")), text_of(one.get("core"))) for one in cores)
-        values["coreids"] = ";".join(CORE_LINE.format(*pair) for pair in pairs)
+        pairs = (CORE_LINE.format(text_of(one.get("node")), text_of(one.get("core"))) for one in cores)
+        values["coreids"] = ";".join(pairs)
     if values.get("endtime") == "UNLIMITED":
         values["duration"] = values.pop("endtime")
     return values

@@ -31,9 +31,9 @@ from simsched.formats.machines.slurm.notation import (
 from simsched.formats.rfc.duration import format_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from simsched.formats.machines.description import NoteCollector, QosRow
+    from simsched.formats.machines.description import NoteCollector, QosRow, Result
 
 
 class Parameter(NamedTuple):
@@ -81,13 +81,8 @@ FACTORS = {
 """The end of PriorityWeight… → the factor of simsched."""
 TRES = {"cpu": "cores", "node": "nodes", "mem": "memory", "gres/gpu": "gpus"}
 """The resources of PriorityWeightTRES → the factor of simsched."""
-RESETS = {
-    "daily": 86400,
-    "weekly": 7 * 86400,
-    "monthly": 30 * 86400,
-    "quarterly": 91 * 86400,
-    "yearly": 365 * 86400,
-}
+DAY = 86_400
+RESETS = {"daily": DAY, "weekly": 7 * DAY, "monthly": 30 * DAY, "quarterly": 91 * DAY, "yearly": 365 * DAY}
 MOST_WEIGHT = 2**32 - 1
 _FLAGS = {
     "accrue_always": "", "fair_tree": "", "no_fair_tree": "", "small_relative_to_time": "",
@@ -155,7 +150,7 @@ class PriorityLines:
         plain = "no_normal_tres" in self._flags or "no_normal_all" in self._flags
         for name, tres in self._tres():
             found[name] = {"weight": tres, "of": "nothing" if plain else "queue"}
-        if not found.get("qos", {"values": True})["values"]:
+        if "qos" in found and not found["qos"]["values"]:
             del found["qos"]
         return found
 
@@ -166,32 +161,24 @@ class PriorityLines:
         if factor == "size":
             text = stated(self._settings.values, "priorityfavorsmall") or "no"
             small = self._settings.at("priorityfavorsmall").read(yes, "priorityfavorsmall", text)
-            relative = "small_relative_to_time" in self._flags
-            return {"favour": "small" if small else "large"} | (
-                {"relative-to-time": True} if relative else {}
-            )
+            relative = {"relative-to-time": True} if "small_relative_to_time" in self._flags else {}
+            return {"favour": "small" if small else "large", **relative}
         if factor == "queue":
             return {"values": dict(partitions), "default": 0, "normalise": self._normalises("part")}
         if factor == "qos":
-            values = self._values_of_qos(weight)
+            values = self._qos_values if any(self._qos_values.values()) else {}
+            if not self._qos_values:
+                elsewhere = "the priorities of QOS are in the accounting database"
+                import_ = "import the output of sacctmgr show qos -P as well"
+                text = f"{elsewhere}; {import_}, or give them as priority.factors.qos.values"
+                text = f"PriorityWeightQOS: {text}"
+                self._settings.at("priorityweightqos").left_out(text)
+            elif values:
+                shown = ", ".join(f"{name} {value}" for name, value in values.items())
+                text = f"QOS factor with the weight {weight:g}, of the priorities {shown}"
+                self._settings.notes.assumed(text, self._qos_place)
             return {"values": values, "default": 0, "normalise": self._normalises("qos")}
         return {"normalise": self._normalises("assoc")} if factor == "account" else {}
-
-    def _values_of_qos(self, weight: int) -> dict[str, int]:
-        """Return the priorities of QOS; none if all are equal."""
-        values = self._qos_values
-        if not values:
-            text = (
-                "PriorityWeightQOS: the priorities of QOS are in the accounting database; import the output "
-                "of sacctmgr show qos -P as well, or give them as priority.factors.qos.values"
-            )
-            self._settings.at("priorityweightqos").left_out(text)
-        elif any(values.values()):
-            shown = ", ".join(f"{name} {value}" for name, value in values.items())
-            text = f"QOS factor with the weight {weight:g}, of the priorities {shown}"
-            self._settings.notes.assumed(text, self._qos_place)
-            return values
-        return {}
 
     def _note_qos(self, factors: Mapping[str, Any]) -> None:
         """Note the values of QOS that the priority does not use."""
@@ -231,17 +218,16 @@ class PriorityLines:
             found["dampening"] = self._whole("fairsharedampeningfactor", least=1) or 1
         if self._usage_factors:
             found["qos-usage"] = self._usage_factors
-        key = "priorityusageresetperiod"
-        text = self._settings.get(key)
+        keys, name = self._settings.at("priorityusageresetperiod"), "PriorityUsageResetPeriod"
+        text = self._settings.get("priorityusageresetperiod")
         if text in RESETS:
             found["reset"] = reset = format_duration(RESETS[text])
-            note = f"{GLOBAL[key]}={text.upper()}: every {reset} from second 0, whatever the calendar"
-            self._settings.at(key).assumed(note)
+            keys.assumed(f"{name}={text.upper()}: every {reset} from second 0, whatever the calendar")
         elif text == "now":
-            self._settings.at(key).left_out(f"{GLOBAL[key]}=NOW: usage counts as it is given")
+            keys.left_out(f"{name}=NOW: usage counts as it is given")
         elif text != "":
             expected = "NONE, NOW, DAILY, WEEKLY, MONTHLY, QUARTERLY or YEARLY"
-            self._settings.at(key).fault(f"{GLOBAL[key]}: {text!r} is not a period", expected)
+            keys.fault(f"{name}: {text!r} is not a period", expected)
         return found
 
     def _assume(self, factors: Mapping[str, Any]) -> None:
@@ -256,14 +242,13 @@ class PriorityLines:
     # -- values -----------------------------------------------------------------------------------
 
     def _read_flags(self) -> set[str]:
-        key = "priorityflags"
-        found = {part.strip() for part in comma_parts(self._settings.get(key))}
+        keys = self._settings.at("priorityflags")
+        found = {part.strip() for part in comma_parts(self._settings.get("priorityflags"))}
         for flag in sorted(found - _FLAGS.keys()):
-            hint = did_you_mean(flag, _FLAGS)
-            self._settings.at(key).fault(f"PriorityFlags: unknown flag {flag.upper()!r}{hint}")
+            keys.fault(f"PriorityFlags: unknown flag {flag.upper()!r}{did_you_mean(flag, _FLAGS)}")
         for flag in sorted(found & _FLAGS.keys()):
             if _FLAGS[flag]:
-                self._settings.at(key).left_out(f"PriorityFlags={flag.upper()}: {_FLAGS[flag]}")
+                keys.left_out(f"PriorityFlags={flag.upper()}: {_FLAGS[flag]}")
         return found
 
     def _time(self, key: str, usual: float, least: float = 0) -> float:
@@ -273,7 +258,7 @@ class PriorityLines:
                 raise FormatError(f"{value!r} is too short", expected=f"at least {format_duration(least)}")
             return found
 
-        found = self._settings.at(key).read(read, key, name=GLOBAL[key]) if self._settings.get(key) else None
+        found = self._read(read, key)
         return usual if found is None else found
 
     def _whole(self, key: str, least: int = 0) -> int:
@@ -284,8 +269,11 @@ class PriorityLines:
                 expected = f"a whole number from {least} to {MOST_WEIGHT:,}"
                 raise FormatError(f"{value!r} is not a weight", expected=expected) from None
 
-        given = self._settings.get(key)
-        return (self._settings.at(key).read(read, key, name=GLOBAL[key]) if given else None) or 0
+        return self._read(read, key) or 0
+
+    def _read(self, read: Callable[[str], Result], key: str) -> Result | None:
+        """Return the value of a key as `read` returns it; None without one, and for a fault."""
+        return self._settings.at(key).read(read, key, name=GLOBAL[key]) if self._settings.get(key) else None
 
 
 BY_PARTITION, BY_QOS = "preempt/partition_prio", "preempt/qos"
@@ -387,11 +375,6 @@ class Settings:
     def at(self, key: str) -> Keys:
         """Return the settings with the place of a key, for notes on it."""
         return Keys(self.values, self.notes, self.where(key))
-
-    @property
-    def tmp_path(self) -> str:
-        """The directory whose size is TmpDisk."""
-        return stated(self.values, "tmpfs") or "/tmp"  # noqa: S108 - a path on the nodes of the site
 
     @property
     def are_stated(self) -> bool:

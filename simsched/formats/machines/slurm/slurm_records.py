@@ -8,7 +8,7 @@ together are joined first: see `understanding`.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from simsched.errors import FormatError, LimitError, clip
 from simsched.formats.cluster.recipe import MAX_NODES
@@ -17,6 +17,7 @@ from simsched.formats.machines.slurm.node_records import GresTypes
 from simsched.formats.machines.slurm.notation import (
     EVERY_NODE,
     Keys,
+    Line,
     NameReader,
     comma_parts,
     stated,
@@ -37,13 +38,6 @@ INSIDE = frozenset(_INSIDE_KEYS.split())
 """The keys of the inside of a node."""
 _KEPT = INSIDE | {"feature", "features", "partitions", "state", "weight"}
 MAX_PARTITIONS = 10_000
-
-
-class Line(NamedTuple):
-    """The keys of one line or record, and its place."""
-
-    values: Mapping[str, str]
-    where: str
 
 
 @dataclass(slots=True)
@@ -108,10 +102,9 @@ class SlurmRecords:
             if known is None:
                 self.nodes[host] = line
             elif again:
-                both = ",".join(
-                    part for part in (known.values.get("partitions"), kept.get("partitions")) if part
-                )
-                self.nodes[host] = Line({**known.values, "partitions": both}, known.where)
+                lists = (known.values.get("partitions"), kept.get("partitions"))
+                both = {**known.values, "partitions": ",".join(filter(None, lists))}
+                self.nodes[host] = Line(both, known.where)
             else:
                 twice.append(host)
         if twice:
@@ -169,13 +162,9 @@ def joined(parts: Sequence[SlurmRecords]) -> tuple[SlurmRecords, list[tuple[str,
         }
         nodes += [(part.form, own)] if own else []
         for name, line in part.partitions.items():
-            values = {**below["partitionname"], **line.values}
+            own_line = Line({**below["partitionname"], **line.values}, line.where)
             known = whole.partitions.get(name)
-            whole.partitions[name] = (
-                Line(values, line.where)
-                if known is None
-                else _both(name, known, Line(values, line.where), whole)
-            )
+            whole.partitions[name] = own_line if known is None else _both(name, known, own_line, whole)
         for name, line in part.node_sets.items():
             whole.node_sets.setdefault(name, line)
         for name, table in part.reservations.items():

@@ -6,13 +6,14 @@ Of topology.yaml (Slurm 25.05), the default topology is read.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from graphlib import TopologicalSorter
 from typing import TYPE_CHECKING, Any
 
 from simsched.cycles import find_cycle
 from simsched.errors import FormatError, clip
 from simsched.formats.cluster.recipe import Switch, SwitchTree
-from simsched.formats.machines.slurm.config_lines import BLOCK, SWITCH, ConfigLine, refuse_unknown
-from simsched.formats.machines.slurm.notation import NameReader, stated, text_of
+from simsched.formats.machines.slurm.config_lines import BLOCK, SWITCH, refuse_unknown
+from simsched.formats.machines.slurm.notation import Line, NameReader, stated, text_of
 from simsched.formats.text.diagnostics import shown
 from simsched.formats.text.yaml_text import load_yaml
 
@@ -36,33 +37,29 @@ class SwitchLines:
     places: dict[str, str] = field(default_factory=dict)
     blocks: set[str] = field(default_factory=set)
 
-    def add(self, line: ConfigLine) -> bool:
+    def add(self, line: Line) -> bool:
         """Add a line; return False if it is not that of a switch or block."""
         known = {"switchname": SWITCH, "blockname": BLOCK}.get(line.kind)
         if known is not None:
-            refuse_unknown(line.values, known, self.notes, line.where)
-            name = line.values[line.kind]
+            refuse_unknown(line, known, self.notes)
+            name, where = line.values[line.kind], line.where
             if line.kind == "blockname":
                 self.blocks.add(name)
-            self._add(name, line.values, line.where)
+            if name in self.hosts:
+                self.notes.fault(f"the switch {clip(name)!r} occurs twice", where, cause="a switch twice")
+            elif not name or len(self.hosts) >= MAX_SWITCHES:
+                text = "a switch without a name, or too many of them"
+                self.notes.fault(text, where, f"at most {MAX_SWITCHES:,}")
+            else:
+                self.hosts[name] = self._names(stated(line.values, "nodes"), where)
+                self.below[name] = self._names(stated(line.values, "switches"), where)
+                self.places[name] = where
             return True
         if line.kind == "blocksizes":
             text = f"BlockSizes={line.values['blocksizes']}: the sizes in which blocks are allocated"
             self.notes.left_out(text, line.where)
             return True
         return False
-
-    def _add(self, name: str, values: Mapping[str, str], where: str) -> None:
-        if name in self.hosts:
-            self.notes.fault(f"the switch {clip(name)!r} occurs twice", where, cause="a switch twice")
-        elif not name or len(self.hosts) >= MAX_SWITCHES:
-            self.notes.fault(
-                "a switch without a name, or too many of them", where, f"at most {MAX_SWITCHES:,}"
-            )
-        else:
-            self.hosts[name] = self._names(stated(values, "nodes"), where)
-            self.below[name] = self._names(stated(values, "switches"), where)
-            self.places[name] = where
 
     def _names(self, text: str, where: str) -> tuple[str, ...]:
         return tuple(dict.fromkeys(self.reader.names(text, where, "switch")))
@@ -87,10 +84,14 @@ class SwitchLines:
         apart = sum(host not in joined for host in nodes)
         if apart:
             self.notes.assumed(f"nodes that are on no switch: {apart:,}")
-        levels = self._levels()
+        kinds: dict[str, str] = {}  # switch for the leaves, switch-level-1 above them, and block
+        levels: dict[str, int] = {}
+        for name in TopologicalSorter(self.below).static_order():
+            level = levels[name] = max((levels[switch] + 1 for switch in self.below[name]), default=0)
+            kinds[name] = "block" if name in self.blocks else f"switch-level-{level}" if level else "switch"
         return SwitchTree(
             switches=tuple(
-                Switch(name=name, type=self._type(name, levels), hosts=hosts, switches=self.below[name])
+                Switch(name=name, type=kinds[name], hosts=hosts, switches=self.below[name])
                 for name, hosts in self.hosts.items()
             )
         )
@@ -111,43 +112,15 @@ class SwitchLines:
                     taken[host] = name
                     kept.append(host)
             self.hosts[name] = tuple(kept)
-        self._drop_unknown_switches()
-
-    def _drop_unknown_switches(self) -> None:
-        for name, switches in self.below.items():
-            strange = [switch for switch in switches if switch not in self.hosts]
-            for switch in strange:
-                text = f"switch {clip(name)}: there is no switch {clip(switch)}"
-                self.notes.fault(text, self.places[name], cause="unknown switch")
-            if strange:
-                self.below[name] = tuple(switch for switch in switches if switch in self.hosts)
-
-    def _levels(self) -> dict[str, int]:
-        """Return the height of each switch above its lowest; the switches have no cycle."""
-        levels: dict[str, int] = {}
-        above: dict[str, list[str]] = {}
-        left = {name: len(switches) for name, switches in self.below.items()}
         for name, switches in self.below.items():
             for switch in switches:
-                above.setdefault(switch, []).append(name)
-        ready = [name for name, number in left.items() if not number]
-        while ready:
-            name = ready.pop()
-            levels[name] = max((levels[switch] + 1 for switch in self.below[name]), default=0)
-            for parent in above.get(name, ()):
-                left[parent] -= 1
-                if not left[parent]:
-                    ready.append(parent)
-        return levels
-
-    def _type(self, name: str, levels: Mapping[str, int]) -> str:
-        """Return ``switch`` for the leaves, ``switch-level-1`` above them, and ``block`` for blocks."""
-        if name in self.blocks:
-            return "block"
-        return "switch" if levels[name] == 0 else f"switch-level-{levels[name]}"
+                if switch not in self.hosts:
+                    text = f"switch {clip(name)}: there is no switch {clip(switch)}"
+                    self.notes.fault(text, self.places[name], cause="unknown switch")
+            self.below[name] = tuple(switch for switch in switches if switch in self.hosts)
 
 
-def read_switches(lines: Iterable[ConfigLine], found: SwitchLines) -> None:
+def read_switches(lines: Iterable[Line], found: SwitchLines) -> None:
     """Add the switches of a topology.conf; other lines are faults."""
     for line in lines:
         if not found.add(line):
@@ -163,7 +136,7 @@ _KINDS = {
 }
 
 
-def topology_lines(text: str, where: str, notes: NoteCollector) -> list[ConfigLine]:
+def topology_lines(text: str, where: str, notes: NoteCollector) -> list[Line]:
     """Return the switches or blocks of the topology that partitions use by default.
 
     where : the name of the file for messages.
@@ -179,9 +152,8 @@ def topology_lines(text: str, where: str, notes: NoteCollector) -> list[ConfigLi
     if not topologies:
         notes.fault(f"found {shown(document)}", where, "a list of topologies")
         return []
-    number, chosen = next(
-        (pair for pair in topologies if pair[1].get("cluster_default") is True), topologies[0]
-    )
+    usual = (pair for pair in topologies if pair[1].get("cluster_default") is True)
+    number, chosen = next(usual, topologies[0])
     if len(topologies) > 1:
         others = ", ".join(str(row.get("topology")) for _, row in topologies if row is not chosen)
         notes.left_out(f"the topologies {others}: the network is that of {chosen.get('topology')}", where)
@@ -194,7 +166,7 @@ def topology_lines(text: str, where: str, notes: NoteCollector) -> list[ConfigLi
     return []
 
 
-def _lines(rows: Any, names: dict[str, str], place: str, notes: NoteCollector) -> Iterator[ConfigLine]:
+def _lines(rows: Any, names: dict[str, str], place: str, notes: NoteCollector) -> Iterator[Line]:
     """Yield one line for each entry; entries without a name, and other values, are faults."""
     first = next(iter(names))
     for number, row in enumerate(rows if isinstance(rows, list) else ()):
@@ -206,4 +178,4 @@ def _lines(rows: Any, names: dict[str, str], place: str, notes: NoteCollector) -
         unknown = [str(key) for key in row if key not in names]
         if unknown:
             notes.fault(f"unknown key {unknown[0]!r}", where, ", ".join(names), cause=f"{place} keys")
-        yield ConfigLine(values, where)
+        yield Line(values, where)

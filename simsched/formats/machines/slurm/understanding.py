@@ -29,6 +29,7 @@ from simsched.formats.machines.slurm.node_records import node_kind, status_of
 from simsched.formats.machines.slurm.notation import (
     EVERY_NODE,
     Keys,
+    Line,
     comma_parts,
     stated,
     time_limit,
@@ -37,7 +38,7 @@ from simsched.formats.machines.slurm.notation import (
 )
 from simsched.formats.machines.slurm.notation import UNLIMITED as NO_LIMIT
 from simsched.formats.machines.slurm.settings import BY_PARTITION, BY_QOS, LEFT_OUT, WHOLE_NODES, YOUNGEST
-from simsched.formats.machines.slurm.slurm_records import INSIDE, Line, SlurmRecords, joined
+from simsched.formats.machines.slurm.slurm_records import INSIDE, SlurmRecords, joined
 from simsched.formats.rfc.duration import format_duration
 from simsched.formats.rfc.hostlist import encode_hosts
 
@@ -71,8 +72,14 @@ def preemption_of(
         shown = "; ".join(f"QOS {row.name} preempts {', '.join(row.preempts)}" for row in qos if row.preempts)
         text = f"{shown}: no slurm.conf has PreemptType=preempt/qos"
         settings.notes.left_out(text, qos[0].where.rpartition(":")[0])
-    if kind in ("", "preempt/none"):
-        _note_idle(settings, partitions)
+    if kind in ("", "preempt/none"):  # modes of a cluster where no job is preempted
+        cause, none = "preemptmode without preempttype", "without PreemptType, no job is preempted"
+        if mode not in ("", "off"):
+            settings.at("preemptmode").left_out(f"PreemptMode={mode}: {none}", cause)
+        for name, keys in partitions.items():
+            own = keys.stated("preemptmode")
+            if own.lower() not in ("", "off"):
+                keys.left_out(f"partition {name}: PreemptMode={own}: {none}", cause)
         return {}
     if kind == BY_QOS:
         _note_rest(settings, mode)
@@ -101,18 +108,6 @@ def preemption_of(
     if "suspend" in used:
         settings.at("preempttype").assumed(SUSPENDS)
     return found
-
-
-def _note_idle(settings: Settings, partitions: Mapping[str, Keys]) -> None:
-    """Note modes of a cluster without PreemptType, where no job is preempted."""
-    cause, none = "preemptmode without preempttype", "without PreemptType, no job is preempted"
-    mode = settings.get("preemptmode")
-    if mode not in ("", "off"):
-        settings.at("preemptmode").left_out(f"PreemptMode={mode}: {none}", cause)
-    for name, keys in partitions.items():
-        mode = keys.stated("preemptmode")
-        if mode.lower() not in ("", "off"):
-            keys.left_out(f"partition {name}: PreemptMode={mode}: {none}", cause)
 
 
 def _by_qos(settings: Settings, rows: Sequence[QosRow]) -> dict[str, Any]:
@@ -221,6 +216,7 @@ def mode_of(text: str) -> str | None:
 
 OVER_PARTITION, PARTITION, QOS, USER, ACCOUNT, ROOT = range(1, 7)
 """The levels of the hierarchy."""
+_OWNERS = ("qos", "queue", "user", "account")
 MOST_NAMES = 12
 """The most owners of limits that a note names."""
 MOST = 2**32
@@ -287,7 +283,10 @@ class SlurmLimits:
             self._qos.setdefault(values["name"], Keys(values, notes, where))
         self.qos = tuple(self._row(name, keys) for name, keys in self._qos.items())
         self._associations = self._of_this_cluster()
-        self._parents = self._accounts_above()
+        self._parents: dict[str, str] = {}  # account → the account above it
+        for values in (keys.values for keys in self._associations):
+            if values.get("parentname") or not values["user"]:
+                self._parents.setdefault(values["account"], values.get("parentname", ""))
 
     def tables(self, cpus_per_core: int, partitions: Sequence[str]) -> list[dict[str, Any]]:
         """Return the tables ``[[limits]]``; of Slurm's CPUs, `cpus_per_core` are a core."""
@@ -319,12 +318,27 @@ class SlurmLimits:
                 keys.assumed(text, cause="partition qos apart")
             self._of_qos({"qos": name}, OVER_PARTITION if before else QOS, keys, over)
         self._of_associations(partitions)
-        tables = [_in_cores(table, cpus_per_core) for table in self._limits.tables()]
+        tables = self._limits.tables()
+        for table in tables if cpus_per_core > 1 else ():  # cores in the place of hardware threads
+            for key in table:
+                if key == "cores":
+                    table[key] //= cpus_per_core
+                elif key.endswith("core-hours"):
+                    table[key] /= cpus_per_core
         given = self._records.settings.get("accountingstorageenforce")
         if given and not tables:
             text = f"AccountingStorageEnforce={given}: no file states limits of associations and QOS"
             self._notes.left_out(text, self._records.settings.where("accountingstorageenforce"))
-        return self._levelled(tables) if tables and self._are_enforced(tables) else []
+        if not tables or not self._are_enforced(tables):
+            return []
+        if len({table.get("level") for table in tables} - {None}) > 1:
+            text = (
+                "of the limits that are not Grp limits, the first one that is defined counts: partition QOS, "
+                "QOS, user, account, root (the key level)"
+            )
+            self._notes.assumed(text)
+            return tables
+        return [{key: value for key, value in table.items() if key != "level"} for table in tables]
 
     def _are_enforced(self, tables: Sequence[Mapping[str, Any]]) -> bool:
         """Whether Slurm enforces limits (AccountingStorageEnforce, slurm.conf(5)); a note says why."""
@@ -338,12 +352,9 @@ class SlurmLimits:
         where = settings.where("accountingstorageenforce")
         if not words & {"limits", "safe", "all", "2"}:
             stated_so = f"AccountingStorageEnforce={given}" if given else "no AccountingStorageEnforce"
-            owners = {
-                f"{kind} {', '.join([table[kind]] if isinstance(table[kind], str) else table[kind])}": None
-                for table in tables
-                for kind in ("qos", "queue", "user", "account")
-                if kind in table
-            }
+            owners: dict[str, None] = {}
+            for kind, name in ((kind, table[kind]) for table in tables for kind in _OWNERS if kind in table):
+                owners[f"{kind} {name if isinstance(name, str) else ', '.join(name)}"] = None
             more = f" and {len(owners) - MOST_NAMES} more" if len(owners) > MOST_NAMES else ""
             names = ", ".join([*owners][:MOST_NAMES]) + more if owners else "all jobs"
             text = f"this slurm.conf does not enforce limits ({stated_so}): those of {names}"
@@ -365,18 +376,6 @@ class SlurmLimits:
                 text = f"GrpTRESMins: usage does not decay (PriorityDecayHalfLife={half_life})"
                 self._notes.left_out(text, settings.where("prioritydecayhalflife"))
         return True
-
-    def _levelled(self, tables: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Return the tables, without levels if all have the same."""
-        levels = {table.get("level") for table in tables} - {None}
-        if len(levels) > 1:
-            text = (
-                "of the limits that are not Grp limits, the first one that is defined counts: partition QOS, "
-                "QOS, user, account, root (the key level)"
-            )
-            self._notes.assumed(text)
-            return tables
-        return [{key: value for key, value in table.items() if key != "level"} for table in tables]
 
     # --- QOS ---------------------------------------------------------------------------------
 
@@ -420,10 +419,8 @@ class SlurmLimits:
         mode = mode_of(text)
         if mode not in (None, "off"):  # OFF stands for the mode of the cluster
             found["mode"] = mode
-        for key, name, read in (
-            ("gracetime", "grace", grace_time),
-            ("preemptexempttime", "exempt", time_limit),
-        ):
+        times = {"gracetime": ("grace", grace_time), "preemptexempttime": ("exempt", time_limit)}
+        for key, (name, read) in times.items():
             given = keys.values.get(key, "")
             seconds = None if given.lower() in UNLIMITED else keys.read(read, key, given)
             if seconds is not None and (seconds or name == "exempt") and seconds < inf:
@@ -457,13 +454,6 @@ class SlurmLimits:
             before = {name: value for name, value in known.values.items() if value.lower() not in UNLIMITED}
             found[key] = replace(known, values={**known.values, **line.values, **before})
         return list(found.values())
-
-    def _accounts_above(self) -> dict[str, str]:
-        found: dict[str, str] = {}
-        for values in (keys.values for keys in self._associations):
-            if values.get("parentname") or not values["user"]:
-                found.setdefault(values["account"], values.get("parentname", ""))
-        return found
 
     def _line(self, name: str) -> list[str]:
         """Return an account and the accounts above it."""
@@ -560,20 +550,6 @@ def _plain(keys: Keys, key: str, usual: float) -> float:
     return usual
 
 
-def _in_cores(table: Mapping[str, Any], cpus_per_core: int) -> dict[str, Any]:
-    """Return a table with cores in the place of hardware threads."""
-    if cpus_per_core == 1:
-        return dict(table)
-    return {
-        key: value // cpus_per_core
-        if key == "cores"
-        else value / cpus_per_core
-        if key.endswith("core-hours")
-        else value
-        for key, value in table.items()
-    }
-
-
 MAX_WEIGHT = 2**32
 MAX_WORDS = 1000
 """The most features or partitions of a node."""
@@ -605,13 +581,17 @@ class _Understanding:
         self._read: dict[tuple[int, str], Node | None] = {}
         self._planned: set[str] = set()
         self.nodes = joined_nodes([(form, self._nodes(lines)) for form, lines in lists], self.notes)
-        for hosts, status, where in records.down:
-            self._set_states(hosts, status, where)
+        for hosts, state, where in records.down:  # DownNodes give nodes another state
+            status = status_of(state)
+            for host in hosts:
+                if host not in self.nodes and host not in self._planned:
+                    self.notes.fault(f"there is no node {host!r}", where, cause="DownNodes")
+                elif status is not None and host not in self._planned:
+                    self.nodes[host].status = status
         self.switches = records.switches.tree(self.nodes) if self.nodes else None
         plugin = self.settings.get("topologyplugin")
-        if not records.switches.hosts and plugin not in (
-            "", "topology/default", "topology/flat", "topology/none"
-        ):  # fmt: skip
+        flat = ("", "topology/default", "topology/flat", "topology/none")
+        if not records.switches.hosts and plugin not in flat:
             text = f"TopologyPlugin={plugin}: no topology.conf was read"
             self.settings.at("topologyplugin").left_out(text)
 
@@ -662,38 +642,32 @@ class _Understanding:
         inside = tuple(sorted((key, value) for key, value in values.items() if key in INSIDE))
         found = self._kinds.get(inside)
         if found is None:
-            tmp_path = self.settings.tmp_path
-            group, cpus_per_core = node_kind(Keys(dict(inside), self.notes, where), tmp_path)
+            # TmpDisk is the size of the directory TmpFS
+            path = stated(self.settings.values, "tmpfs") or "/tmp"  # noqa: S108 - a path on the nodes of the site
+            group, cpus_per_core = node_kind(Keys(dict(inside), self.notes, where), path)
             if not self.settings.counts_memory:
                 group = replace(group, pools=tuple(pool for pool in group.pools if pool.type != "memory"))
             group = self._groups.setdefault(group, group)
             found = self._kinds[inside] = (group, cpus_per_core)
         return found
 
-    def _set_states(self, hosts: Sequence[str], state: str, where: str) -> None:
-        """Give nodes another state (DownNodes)."""
-        status = status_of(state)
-        for host in hosts:
-            if host in self._planned:
-                continue
-            if host not in self.nodes:
-                self.notes.fault(f"there is no node {host!r}", where, cause="DownNodes")
-            elif status is not None:
-                self.nodes[host].status = status
-
     def facts(self, form: str) -> SiteFacts:
         members = self._members()
         for node in self.nodes.values():
             names = (*map(property_name, node.properties), *node.kind.properties)
             node.properties = tuple(dict.fromkeys(names))
-        placed = {
-            name: (hosts, self.partitions[name].where if name in self.partitions else "")
-            for name, hosts in members.items()
-        }
+        places = {name: keys.where for name, keys in self.partitions.items()}
+        placed = {name: (hosts, places.get(name, "")) for name, hosts in members.items()}
         properties = name_queues(placed, self.nodes, self.notes)
         pools, nodes = self.settings.licences(), self._in_order()
         limits = SlurmLimits(self._records, self.notes)
-        config, cpus_per_core = self._config(members, properties, limits), self._cpus_per_core()
+        config = self._config(members, properties, limits)
+        counted = {node.cpus_per_core for node in self.nodes.values()}
+        if len(counted) > 1:
+            numbers = ", ".join(map(str, sorted(counted)))
+            text = f"nodes differ in the CPUs per core ({numbers}): the CPUs of a log are taken as cores"
+            self.notes.left_out(text)
+        cpus_per_core = counted.pop() if len(counted) == 1 else 1
         if pools:
             config["licenses"] = {pool.type: pool.amount.size for pool in pools}
         if self._records.reservations:
@@ -716,15 +690,6 @@ class _Understanding:
             pools=pools,
             network=self.switches,
         )
-
-    def _cpus_per_core(self) -> int:
-        """Return the CPUs of a core if all nodes have the same number, else 1."""
-        found = {node.cpus_per_core for node in self.nodes.values()}
-        if len(found) > 1:
-            numbers = ", ".join(map(str, sorted(found)))
-            text = f"nodes differ in the CPUs per core ({numbers}): the CPUs of a log are taken as cores"
-            self.notes.left_out(text)
-        return found.pop() if len(found) == 1 else 1
 
     def _members(self) -> dict[str, list[str]]:
         """Return the nodes of each partition: those of its own record, or else those that name it."""
@@ -772,9 +737,7 @@ class _Understanding:
         self.reader.count(len(self.nodes), facts.where)
         text, feature = stated(facts.values, "nodes"), stated(facts.values, "feature", "features")
         every = text.lower() == EVERY_NODE
-        found = dict.fromkeys(
-            self.nodes if every else self.reader.names(text, facts.where, "nodes") if text else ()
-        )
+        found = dict.fromkeys(self.nodes if every else self.reader.names(text, facts.where, "nodes"))
         if feature:
             found |= dict.fromkeys(host for host, node in self.nodes.items() if feature in node.properties)
         return list(found)
@@ -809,8 +772,25 @@ class _Understanding:
             self._note_unmet(name, keys, hosts)
             if keys.read(yes, "default", keys.values.get("default", "NO")):
                 defaults.append(name)
-        self._prioritise(queues, config, limits)
-        self._give_whole_nodes(config, [name for name, keys in self.partitions.items() if is_exclusive(keys)])
+        tiers = {name: queue["priority"] for name, queue in queues.items()}
+        preemption = preemption_of(self.settings, tiers, self.partitions, limits.qos)
+        if preemption:
+            config["preemption"] = preemption
+        for name, tier in tiers.items():
+            if preemption and preemption.get("by") != "qos" and tier > min(tiers.values()):
+                queues[name]["preempts"] = True
+            if len(set(tiers.values())) == 1:
+                del queues[name]["priority"]
+        exclusive = [name for name, keys in self.partitions.items() if is_exclusive(keys)]
+        if exclusive and "match-policy" not in config:
+            if len(exclusive) == len(self.partitions):
+                config["match-policy"] = WHOLE_NODES
+                self.notes.assumed(
+                    "all partitions are exclusive: match-policy = firstnodex gives whole nodes"
+                )
+            else:
+                text = f"the partitions {', '.join(exclusive)} give whole nodes (OverSubscribe=EXCLUSIVE)"
+                self.notes.left_out(text, self.partitions[exclusive[0]].where)
         if len(defaults) > 1:
             text = f"the partitions {', '.join(defaults)} are all the default; the last one counts"
             self.notes.fault(text, self.partitions[defaults[-1]].where)
@@ -834,33 +814,6 @@ class _Understanding:
         if pools and memory.isdigit() and int(memory) > max(pools):
             text = f"partition {clip(name)}: DefMemPerNode={memory}, which none of its nodes has"
             keys.assumed(text, cause="defmempernode")
-
-    def _prioritise(
-        self, queues: Mapping[str, dict[str, Any]], config: dict[str, Any], limits: SlurmLimits
-    ) -> None:
-        """Mark the queues that preempt, and drop priorities that are all the same."""
-        tiers = {name: queue["priority"] for name, queue in queues.items()}
-        preemption = preemption_of(self.settings, tiers, self.partitions, limits.qos)
-        if preemption:
-            config["preemption"] = preemption
-        if preemption and preemption.get("by") != "qos":
-            for name, tier in tiers.items():
-                if tier > min(tiers.values()):
-                    queues[name]["preempts"] = True
-        if len(set(tiers.values())) == 1:
-            for queue in queues.values():
-                del queue["priority"]
-
-    def _give_whole_nodes(self, config: dict[str, Any], exclusive: Sequence[str]) -> None:
-        """Choose whole nodes if all partitions are exclusive; note the partitions that are if some are."""
-        if "match-policy" in config:
-            return
-        if exclusive and len(exclusive) == len(self.partitions):
-            config["match-policy"] = WHOLE_NODES
-            self.notes.assumed("all partitions are exclusive: match-policy = firstnodex gives whole nodes")
-        elif exclusive:
-            text = f"the partitions {', '.join(exclusive)} give whole nodes (OverSubscribe=EXCLUSIVE)"
-            self.notes.left_out(text, self.partitions[exclusive[0]].where)
 
 
 # --- partitions -------------------------------------------------------------------------------------
@@ -887,7 +840,14 @@ _NO_EFFECT = frozenset({"all", "no", "0", "default", *NO_LIMIT})
 def queue_of(name: str, keys: Keys) -> dict[str, Any]:
     """Return the queue of a partition without its nodes; ``priority`` is always present."""
     tier = keys.number("prioritytier", "priority")
-    longest, sizes, usual = keys.time("maxtime"), _sizes(keys), keys.time("defaulttime")
+    longest, sizes = keys.time("maxtime"), dict[str, Any]()
+    for key, side, trivial in (("maxnodes", "max", -1), ("minnodes", "min", 1)):
+        number = None if keys.stated(key).lower() in NO_LIMIT else keys.number(key, most=MOST_NODES)
+        if number is not None and number > trivial:  # a minimum of one node is not a limit
+            sizes[side] = {"nnodes": number}
+            text = "MaxNodes and MinNodes count the nodes of a request, and one for a request of cores alone"
+            keys.assumed(text)
+    usual = keys.time("defaulttime")
     if usual is not None and longest is not None and usual > longest:
         # Slurm gives such a job MaxTime; a default above a limit refuses it, as in Flux
         given = keys.stated("defaulttime")
@@ -901,39 +861,7 @@ def queue_of(name: str, keys: Keys) -> dict[str, Any]:
     if state and state != "UP":
         queue["closed"] = CLOSED
         keys.assumed(f"partition {name} is {state}: none of its jobs start")
-    _note_the_rest(name, keys)
-    return queue
-
-
-def is_exclusive(keys: Keys) -> bool:
-    """Return whether each job of a partition has whole nodes; ``Exclusive`` replaces the older keys."""
-    kind = keys.stated("exclusive").lower()
-    if kind in ("node", "topo", "no"):
-        return kind != "no"
-    topology = keys.stated("exclusivetopo").lower() not in ("", "no")
-    return topology or _sharing(keys).partition(":")[0] == EXCLUSIVE
-
-
-def _sharing(keys: Keys) -> str:
-    return keys.stated("oversubscribe", "shared").lower()
-
-
-def _sizes(keys: Keys) -> dict[str, Any]:
-    """Return the limits on nodes; a minimum of one node is not a limit."""
-    found: dict[str, Any] = {}
-    for key, side, trivial in (("maxnodes", "max", -1), ("minnodes", "min", 1)):
-        number = None if keys.stated(key).lower() in NO_LIMIT else keys.number(key, most=MOST_NODES)
-        if number is not None and number > trivial:
-            found[side] = {"nnodes": number}
-            keys.assumed(
-                "MaxNodes and MinNodes count the nodes of a request, and one for a request of cores alone"
-            )
-    return found
-
-
-def _note_the_rest(name: str, keys: Keys) -> None:
-    """Note the keys with an effect that a queue does not hold; one note for each key."""
-    of = f"partition {name}: "
+    of = f"partition {name}: "  # keys with an effect that a queue does not hold: one note for each
     for key, meaning in {**LEFT_OUT, **PARTITION_ALONE}.items():
         value = keys.stated(key)
         if value and value.lower() not in _NO_EFFECT:
@@ -949,3 +877,17 @@ def _note_the_rest(name: str, keys: Keys) -> None:
     if sharing in ("yes", "force") and jobs != "1":
         text = f"{of}OverSubscribe={_sharing(keys).upper()} (jobs share cores; here each core has one job)"
         keys.left_out(text, cause="partition oversubscribe")
+    return queue
+
+
+def is_exclusive(keys: Keys) -> bool:
+    """Return whether each job of a partition has whole nodes; ``Exclusive`` replaces the older keys."""
+    kind = keys.stated("exclusive").lower()
+    if kind in ("node", "topo", "no"):
+        return kind != "no"
+    topology = keys.stated("exclusivetopo").lower() not in ("", "no")
+    return topology or _sharing(keys).partition(":")[0] == EXCLUSIVE
+
+
+def _sharing(keys: Keys) -> str:
+    return keys.stated("oversubscribe", "shared").lower()
