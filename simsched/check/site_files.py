@@ -69,15 +69,13 @@ class StatedNode:
     """One node as a description states it.
 
     `rank` is None where the description has no ranks.  `units` are those of each type below it, in bytes
-    and other base units where a graph has units.  `kind` is its type, which is not ``node`` for the storage
-    servers of a graph.
+    and other base units where a graph has units.
     """
 
     host: str
     rank: int | None
     properties: frozenset[str]
     units: Mapping[str, int]
-    kind: str = "node"
 
 
 @dataclass(frozen=True)
@@ -104,7 +102,7 @@ class StatedMachine:
             rank = None if self.kind == OTHER or vertex in assigned else pool.rank
             # names as R writes them: without those that Fluxion makes itself, which begin with +
             names = frozenset(name for name in pool.properties if not name.startswith("+"))
-            found.append(StatedNode(pool.name, rank, names, _units(graph, vertex, below), pool.type))
+            found.append(StatedNode(pool.name, rank, names, _units(graph, vertex, below)))
         return tuple(found)
 
     @cached_property

@@ -22,7 +22,7 @@ from simsched.text_table import clip_end, markdown_table
 from simsched.visible import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from simsched.simulation.queues import Queue, Window
 
@@ -200,13 +200,9 @@ def preemption_rows(site: Site) -> list[tuple[str, ...]]:
     found: list[tuple[str, ...]] = []
     for name in names:
         rule = rules.rule_of(name)
-        times = (_stated_time(rule.grace), _stated_time(rule.exempt))
+        times = (format_duration(seconds) if seconds else MISSING for seconds in (rule.grace, rule.exempt))
         found.append((f"{word} {name}", ", ".join(preempts.get(name, ())) or MISSING, rule.mode, *times))
     return found
-
-
-def _stated_time(seconds: float) -> str:
-    return format_duration(seconds) if seconds else MISSING
 
 
 def reservation_rows(site: Site) -> list[tuple[str, ...]]:
@@ -246,6 +242,14 @@ Correct `{cluster}` and `queues.toml` where they are wrong. An import into this 
 a file that was edited."""
 
 
+SAYS = {
+    "Limits": "The tables `[[limits]]` of `queues.toml` hold or reject jobs that are over a limit.",
+    "Preemption": "The table `preemption` of `queues.toml` says which jobs preempt which.",
+    "Reservations": "The tables `[[reservations]]` of `queues.toml` keep nodes. A job names its reservation.",
+    "Priority": "Jobs are ordered by `multifactor`; the table `priority` of `queues.toml` has its factors.",
+}
+
+
 def readme(site: Site, cluster: str, folder: str) -> str:
     """Return the text of the README; `cluster` is the name of the file of the machine."""
     return "\n\n".join(_parts(site, cluster, folder)) + "\n"
@@ -268,10 +272,16 @@ def _parts(site: Site, cluster: str, folder: str) -> Iterator[str]:
         yield markdown_table(QUEUES, queues)
     else:
         yield "The files describe no queues, so `queues.toml` is empty."
-    for heading, says, columns, found_rows in _tables(site):
+    kept = [tuple(clip_end(cell, HOSTS) for cell in row) for row in reservation_rows(site)]
+    for heading, columns, found_rows in (
+        ("Limits", LIMITS, limit_rows(site)),
+        ("Preemption", PREEMPTION, preemption_rows(site)),
+        ("Reservations", RESERVATIONS, kept),
+        ("Priority", FACTORS, priority_rows(site)),
+    ):
         if found_rows:
             yield f"## {heading}"
-            yield says
+            yield SAYS[heading]
             yield markdown_table(columns, found_rows)
     found = notes_by_kind(site)
     for heading, notes in found.items():
@@ -281,16 +291,3 @@ def _parts(site: Site, cluster: str, folder: str) -> Iterator[str]:
         yield "Nothing was assumed or left out."
     log = shlex.quote(site.logs[0]) if site.logs else "LOG"
     yield USE.format(folder=shlex.quote(folder), cluster=cluster, log=log)
-
-
-def _tables(site: Site) -> Iterator[tuple[str, str, Sequence[str], Sequence[Sequence[Any]]]]:
-    """Yield the heading, a sentence, the columns and the rows of each section that a site may have."""
-    says = "The tables `[[limits]]` of `queues.toml` hold or reject jobs that are over a limit."
-    yield "Limits", says, LIMITS, limit_rows(site)
-    says = "The table `preemption` of `queues.toml` says which jobs preempt which."
-    yield "Preemption", says, PREEMPTION, preemption_rows(site)
-    rows = [tuple(clip_end(cell, HOSTS) for cell in row) for row in reservation_rows(site)]
-    says = "The tables `[[reservations]]` of `queues.toml` keep nodes. A job names its reservation."
-    yield "Reservations", says, RESERVATIONS, rows
-    says = "Jobs are ordered by `multifactor`; the table `priority` of `queues.toml` has its factors."
-    yield "Priority", says, FACTORS, priority_rows(site)

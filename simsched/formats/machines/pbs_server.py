@@ -183,7 +183,8 @@ def _one(host: str, vnodes: Mapping[str, Node], where: str, notes: NoteCollector
     worst = next((status for status in ("down", "drained") if status in states), "up")
     if worst != "up" and "up" in states:
         notes.assumed(f"a host is {worst} if one of its vnodes is")
-    return host if usable_host(host, where, notes) else next(iter(vnodes)), node_of(
+    name = host if usable_host(host, where, notes) else next(iter(vnodes))
+    return name, node_of(
         dict.fromkeys(name for node in vnodes.values() for name in node.properties),
         worst,
         cores=sum(kind.cores for kind in kinds),

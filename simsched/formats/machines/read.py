@@ -108,13 +108,10 @@ def _with_properties(
             if unknown:
                 notes.fault(f"partition {clip(name)}: there is no node {clip(encode_hosts(unknown))}")
             members[name] = [host for host in hosts if host in nodes], ""
-    words = name_queues(members, nodes, notes)
-    return {
-        name: {key: value for key, value in queue.items() if key != "hosts"} | {"requires": [words[name]]}
-        if name in words
-        else queue
-        for name, queue in queues.items()
-    }
+    found = {name: {key: item for key, item in row.items() if key != "hosts"} for name, row in queues.items()}
+    for name, word in name_queues(members, nodes, notes).items():
+        found[name]["requires"] = [word]
+    return found
 
 
 KNOWN = (
@@ -176,11 +173,10 @@ def read_parts(
     contents = [load_json(part, where) for part in documents]
     texts = recognition.machine_parts(rest)
     kinds = [(_kind_of(document), document) for document in contents]
-    found = [
-        read_as(kind, content, where, open_file=open_file, strict=strict)
-        for kind, content in (*kinds, *texts.items())
-        if kind in FORMATS
-    ]
+    found = []
+    for kind, content in (*kinds, *texts.items()):
+        if kind in FORMATS:
+            found.append(read_as(kind, content, where, open_file=open_file, strict=strict))
     for kind in texts:
         if kind not in FORMATS and found:
             found[-1].notes.left_out(f"{kind}: {recognition.BESIDE[kind]}", where)

@@ -430,11 +430,7 @@ _LINES: tuple[tuple[Look, re.Pattern[str]], ...] = tuple(
         ("LSF accounting (lsb.acct)", WORKLOAD, r'"[A-Z_]+" "\d+(?:\.\d+)*" \d{9,}'),
         ("SGE accounting", WORKLOAD, r"(?:#[^\n]*\n)*(?:[^:\n]*:){5}\d+:(?:[^:\n]*:){30}"),
         ("squeue's table", "", r"\s*JOBID\b[^\n]*\b(?:ST|STATE|NODELIST)\b"),
-        (
-            "sinfo's table",
-            "",
-            r"\s*(?:PARTITION|NODELIST|HOSTNAMES)\b[^\n]*\b(?:AVAIL|STATE|NODES|CPUS|GRES)\b",
-        ),
+        ("sinfo's table", "", _SINFO),
         (PBS_SCRIPT, "", r"(?s)(?:#![^\n]*\n)?(?:[ \t]*(?:#[^\n]*)?\n){0,50}?#(?:PBS|BSUB)[ \t]+-"),
         (IN_COLUMNS, "", r"[ \t]*(?:Name|Cluster|Account)[ \t][^\n]*\n-[- \t\r]*\n"),
     )
