@@ -163,14 +163,9 @@ def overlaps(site: SiteFiles) -> Iterator[SiteFault]:
 
 def _on_nodes(site: SiteFiles) -> Iterator[tuple[SiteConfig, Queues, Index]]:
     """Yield each configuration with queues, with the nodes that they are on; nothing without nodes."""
-    index = _index(site)
     for config in site.configs:
-        if index is not None and config.queues is not None:
-            yield config, config.queues, index
-
-
-def _index(site: SiteFiles) -> Index | None:
-    return None if site.machine is None else site.machine.cluster.index
+        if site.machine is not None and config.queues is not None:
+            yield config, config.queues, site.machine.cluster.index
 
 
 class _Place(NamedTuple):
@@ -193,10 +188,9 @@ def _queues(site: SiteFiles) -> Iterator[tuple[_Place, Queue]]:
 
 def _queues_and_machine(site: SiteFiles) -> Iterator[tuple[_Place, Queue, Index]]:
     """Yield each queue with its place and the machine; nothing without a machine."""
-    index = _index(site)
-    if index is not None:
-        for place, queue in _queues(site):
-            yield place, queue, index
+    for config, queues, index in _on_nodes(site):
+        for name, queue in queues.queues.items():
+            yield _Place(config, name), queue, index
 
 
 def _parts(constraint: Constraint | None) -> Iterator[Constraint]:

@@ -24,6 +24,8 @@ from simsched.formats.text.excerpts import place
 from simsched.formats.text.xml_tree import parse_xml
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
     from simsched.formats.machines.description import NoteCollector
     from simsched.formats.text.xml_tree import Element
 
@@ -51,81 +53,67 @@ def read_platform(text: str, where: str, notes: NoteCollector) -> SiteFacts:
     LimitError
         for more than 1,000,000 hosts.
     """
-    reader = _Reader(where, notes)
     # Some of Batsim's own files begin with an empty line, which XML does not allow before a declaration.
     text = re.sub(r"\A\s+<\?xml[^>]*\?>", lambda found: re.sub(r"[^\n]", " ", found[0]), text)
     root = parse_xml(text, where, doctype="platform")
     if root.name != "platform":
         raise FormatError(f"<{clip(root.name)}> is not a platform", where=where, expected="<platform>")
-    reader.zone(root)
-    if not reader.nodes:
-        notes.refuse("the platform has no hosts for jobs", where, "<host> or <cluster>")
-    if len(reader.speeds) > 1:
-        notes.left_out(f"{len(reader.speeds)} speeds of hosts: every core takes the same time", where)
-    notes.left_out("links and routes of the network", where)
-    return SiteFacts(form=FORMAT, notes=notes, nodes=reader.nodes)
-
-
-class _Reader:
-    """Collects the hosts of all zones in the order of the text."""
-
-    def __init__(self, where: str, notes: NoteCollector) -> None:
-        self.where, self.notes = where, notes
-        self.nodes: dict[str, Node] = {}
-        self.speeds: set[str] = set()
-
-    def at(self, element: Element) -> str:
-        return place(self.where, element.line, element.column)
-
-    def zone(self, zone: Element) -> None:
-        """Add the hosts of a zone and of the zones in it."""
-        for child in zone.children:
-            if child.name in ZONES:
-                self.zone(child)
-            elif child.name == "host":
-                self._add([child.attribute("id", "") or ""], child)
-            elif child.name in ("cluster", "cabinet"):
-                self._cluster(child)
-            elif child.name not in _NETWORK:
-                self.notes.unknown(child.name, _KNOWN, self.at(child))
-
-    def _cluster(self, element: Element) -> None:
-        """Add the hosts PREFIX number SUFFIX of a cluster; ``radical`` is a list of numbers and ranges."""
-        text = re.sub(r"\s", "", element.attribute("radical", "") or "")
-        numbers = idset_in(text, self.at(element), self.notes)
-        if not text:
-            self.notes.fault("a cluster without radical", self.at(element), 'radical="0-15"')
-        if len(numbers) + len(self.nodes) > MAX_NODES:
-            expected = f"at most {MAX_NODES:,}"
-            raise LimitError(f"{len(numbers):,} hosts", where=self.at(element), expected=expected)
-        prefix, suffix = element.attribute("prefix", "") or "", element.attribute("suffix", "") or ""
-        self._add([f"{prefix}{number}{suffix}" for number in numbers], element)
-
-    def _add(self, hosts: list[str], element: Element) -> None:
-        """Add hosts that have the attributes and properties of an element."""
-        where = self.at(element)
+    nodes: dict[str, Node] = {}
+    speeds: set[str] = set()
+    for names, element in _hosts(root, nodes, where, notes):
+        at = place(where, element.line, element.column)
+        hosts = [host for host in names if usable_host(host, at, notes)]
         pairs = ((prop.attribute("id") or "", prop.attribute("value") or "") for prop in element.all("prop"))
         properties = dict(pairs)
         roles = [role.strip() for role in properties.get("role", "").split(",")]
-        hosts = [host for host in hosts if usable_host(host, where, self.notes)]
         if any(role in NOT_FOR_JOBS for role in roles):
             text = f"hosts whose role is {properties['role']}, such as {hosts[0] if hosts else ''}"
-            self.notes.left_out(text, where)
-            return
+            notes.left_out(text, at)
+            continue
         core = element.attribute("core", "1") or "1"
         cores = int(core) if re.fullmatch(r"[0-9]{1,9}", core) and 1 <= int(core) <= MAX_UNITS else 0
         if not cores:
             cores, text = 1, f"{clip(core)!r} is not a number of cores; 1 counts"
-            self.notes.fault(text, where, f"1 to {MAX_UNITS:,}")
-        self.speeds.add(element.attribute("speed") or element.attribute("power") or "")
+            notes.fault(text, at, f"1 to {MAX_UNITS:,}")
+        speeds.add(element.attribute("speed") or element.attribute("power") or "")
         true = [name for name, value in properties.items() if value.lower() == "true" and name]
-        names = usable_properties(true, where, self.notes)
+        words = usable_properties(true, at, notes)
         for host in hosts:
             if _MASTER.fullmatch(host):
-                self.notes.left_out(f"the host {host}, which runs the scheduler", where)
-            elif host in self.nodes:
-                self.notes.fault(f"the host {clip(host)!r} occurs twice; the first counts", where)
+                notes.left_out(f"the host {host}, which runs the scheduler", at)
+            elif host in nodes:
+                notes.fault(f"the host {clip(host)!r} occurs twice; the first counts", at)
             else:
-                self.nodes[host] = node_of(names, cores=cores)
-        if len(self.nodes) > MAX_NODES:
-            raise LimitError("too many hosts", where=where, expected=f"at most {MAX_NODES:,}")
+                nodes[host] = node_of(words, cores=cores)
+        if len(nodes) > MAX_NODES:
+            raise LimitError("too many hosts", where=at, expected=f"at most {MAX_NODES:,}")
+    if not nodes:
+        notes.refuse("the platform has no hosts for jobs", where, "<host> or <cluster>")
+    if len(speeds) > 1:
+        notes.left_out(f"{len(speeds)} speeds of hosts: every core takes the same time", where)
+    notes.left_out("links and routes of the network", where)
+    return SiteFacts(form=FORMAT, notes=notes, nodes=nodes)
+
+
+def _hosts(
+    zone: Element, nodes: Mapping[str, Node], where: str, notes: NoteCollector
+) -> Iterator[tuple[list[str], Element]]:
+    """Yield the names of hosts, with their element, of a zone and of the zones in it; `nodes` are known."""
+    for child in zone.children:
+        at = place(where, child.line, child.column)
+        if child.name in ZONES:
+            yield from _hosts(child, nodes, where, notes)
+        elif child.name == "host":
+            yield [child.attribute("id", "") or ""], child
+        elif child.name in ("cluster", "cabinet"):  # PREFIX number SUFFIX, of a list of numbers and ranges
+            text = re.sub(r"\s", "", child.attribute("radical", "") or "")
+            numbers = idset_in(text, at, notes)
+            if not text:
+                notes.fault("a cluster without radical", at, 'radical="0-15"')
+            if len(numbers) + len(nodes) > MAX_NODES:
+                expected = f"at most {MAX_NODES:,}"
+                raise LimitError(f"{len(numbers):,} hosts", where=at, expected=expected)
+            prefix, suffix = child.attribute("prefix", "") or "", child.attribute("suffix", "") or ""
+            yield [f"{prefix}{number}{suffix}" for number in numbers], child
+        elif child.name not in _NETWORK:
+            notes.unknown(child.name, _KNOWN, at)

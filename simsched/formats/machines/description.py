@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias, TypeVar
 
@@ -89,14 +90,6 @@ MOST_CAUSES = 1_000
 
 
 @dataclass(slots=True)
-class _Entry:
-    """Notes of one kind and cause: the first ones as they are, and the number of all."""
-
-    first: list[Note]
-    number: int = 0
-
-
-@dataclass(slots=True)
 class NoteCollector:
     """The notes of one reading, in the order of their first occurrence.
 
@@ -107,7 +100,8 @@ class NoteCollector:
     """
 
     strict: bool = False
-    _entries: dict[tuple[str, str], _Entry] = field(default_factory=dict)
+    _first: dict[tuple[str, str], list[Note]] = field(default_factory=dict)
+    _number: Counter[tuple[str, str]] = field(default_factory=Counter)
     _fault: SimschedError | None = None
     _more: int = 0
 
@@ -119,11 +113,11 @@ class NoteCollector:
             found.strict = found.strict or part.strict
             found._fault = found._fault or part._fault
             found._more += part._more
-            for key, entry in part._entries.items():
-                mine = found._entries.setdefault(key, _Entry([]))
-                mine.number += entry.number
-                most = MOST_FAULTS if key[0] == "fault" and len(entry.first) > 1 else 1
-                mine.first += entry.first[: max(most - len(mine.first), 0)]
+            found._number += part._number
+            for key, first in part._first.items():
+                mine = found._first.setdefault(key, [])
+                most = MOST_FAULTS if key[0] == "fault" and len(first) > 1 else 1
+                mine += first[: max(most - len(mine), 0)]
         return found
 
     def fault(self, text: str, where: str = "", expected: str | None = None, *, cause: str = "") -> None:
@@ -191,15 +185,14 @@ class NoteCollector:
 
     def has_room(self, cause: str) -> bool:
         """Whether one more fault of a cause has a note of its own."""
-        entry = self._entries.get(("fault", cause))
-        return entry is None or entry.number < MOST_FAULTS
+        return self._number["fault", cause] < MOST_FAULTS
 
     def notes(self) -> tuple[Note, ...]:
         """Return all notes; the last of a cause says how many more there are."""
         found: list[Note] = []
-        for entry in self._entries.values():
-            *rest, last = entry.first
-            more = entry.number - len(entry.first)
+        for key, first in self._first.items():
+            *rest, last = first
+            more = self._number[key] - len(first)
             if more:  # those of a text are lines, those of a document are not
                 word = "line" if last.where.rpartition(":")[2].isdigit() else "place"
                 last = replace(last, text=f"{last.text} (and {more:,} more {word}{'s' * (more > 1)})")
@@ -209,10 +202,10 @@ class NoteCollector:
         return tuple(found)
 
     def _add(self, kind: NoteKind, text: str, where: str, cause: str, most: int) -> None:
-        if (kind, cause) not in self._entries and len(self._entries) >= MOST_CAUSES:
+        if (kind, cause) not in self._first and len(self._first) >= MOST_CAUSES:
             self._more += 1
             return
-        entry = self._entries.setdefault((kind, cause), _Entry([]))
-        entry.number += 1
-        if len(entry.first) < most:
-            entry.first.append(Note(kind, text, where))
+        first = self._first.setdefault((kind, cause), [])
+        self._number[kind, cause] += 1
+        if len(first) < most:
+            first.append(Note(kind, text, where))

@@ -55,7 +55,8 @@ def read_flux_accounting(text: str, where: str, notes: NoteCollector) -> SiteFac
             scope = {"user": values["username"], "account": values["bank"]}
             for key, (quantity, over) in _ASSOCIATION.items():
                 limits.number(scope, quantity, values.get(key), place, over)
-    return SiteFacts(form=FORMAT, notes=notes, config=limits.config())
+    tables = limits.tables()
+    return SiteFacts(form=FORMAT, notes=notes, config={"limits": tables} if tables else {})
 
 
 def _take_queue(limits: LimitTables, values: Mapping[str, str], where: str) -> None:

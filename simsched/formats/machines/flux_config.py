@@ -343,12 +343,6 @@ class _Reader:
         self, where: str, places: dict[str, str], open_file: OpenFile | None, notes: NoteCollector
     ) -> None:
         self.where, self.places, self.open_file, self.notes = where, places, open_file, notes
-        self._entry_keys = {
-            "hosts": lambda value, where: hosts_in(value, where, notes),
-            "cores": self._ids,
-            "gpus": self._ids,
-            "properties": self._properties,
-        }
 
     def at(self, path: str) -> str:
         """Return a path with its file and line, or those of the nearest table around it."""
@@ -421,12 +415,13 @@ class _Reader:
             text = "resource.config is not an array of tables"
             self.notes.fault(text, self.at("resource"), "[[resource.config]]")
             return {}
+        keys = {"hosts": partial(hosts_in, notes=self.notes), "cores": self._ids, "gpus": self._ids}
         hosts: dict[str, _Host] = {}
         for path, entry in ((f"resource.config[{at}]", entry) for at, entry in enumerate(entries)):
             if not isinstance(entry, dict) or not isinstance(entry.get("hosts"), str):
                 self.notes.fault("an entry without hosts", self.at(path), 'hosts = "node[0-15]"')
                 continue
-            given = self._kept(entry, path, self._entry_keys)
+            given = self._kept(entry, path, {**keys, "properties": self._properties})
             cores, gpus = (given.get(key, Idset(())) for key in ("cores", "gpus"))
             for name in given.get("hosts", ()):
                 host = hosts.setdefault(name, _Host())

@@ -57,10 +57,6 @@ class LimitTables:
         """Return all rules, in the order of their first limits."""
         return list(self._tables.values())
 
-    def config(self) -> dict[str, Any]:
-        """Return the part of a configuration that the rules are; empty without rules."""
-        return {"limits": self.tables()} if self._tables else {}
-
     def add(self, scope: dict[str, Any], quantity: str, value: Any, over: str = HOLD) -> None:
         """Add one limit; of two values for one scope the first counts."""
         key = (repr(sorted(scope.items())), over)

@@ -137,12 +137,13 @@ def _described(
     nodes: Mapping[str, Attributes], where: str, notes: NoteCollector, form: str, config: Any = None
 ) -> SiteFacts:
     """Return the facts of these nodes; without a configuration, with that of the queues of the nodes."""
-    reader = _Reader(notes)
     parts: dict[str, dict[str, Node]] = {}
+    bound: dict[str, Any] = {}  # the queues to which nodes belong
     for name, attributes in nodes.items():
         plain = re.sub(r"\[(\d+)\]$", r"-\1", name)  # a hostlist cannot hold the brackets of a vnode
-        node = reader.node(plain, attributes)
+        node = _node(plain, attributes, notes)
         if node is not None:
+            bound |= {queue: {"requires": [queue]} for queue in _words(_value(attributes, "queue"))}
             parts.setdefault(_value(attributes, f"{AVAILABLE}host") or plain, {})[plain] = node
     hosts = dict(_one(host, vnodes, where, notes) for host, vnodes in parts.items())
     if not any(node.kind.cores for node in hosts.values()):
@@ -150,7 +151,6 @@ def _described(
     if len(hosts) > MAX_NODES:
         raise LimitError(f"{len(hosts):,} nodes", where=where, expected=f"at most {MAX_NODES:,}")
     notes.assumed("a cpu of PBS (ncpus, np) is a core", where)
-    bound = {queue: {"requires": [queue]} for queue in reader.bound}
     own: dict[str, Any] = {"queues": bound} if bound else {}
     # whether a node is given to one job at a time, whatever the job requests
     exclusive = [_value(row, "sharing").lower().endswith("_exclhost") for row in nodes.values()]
@@ -159,7 +159,7 @@ def _described(
         notes.assumed("sharing = …_exclhost gives whole nodes: match-policy = firstnodex", where)
     elif any(exclusive):
         notes.left_out("sharing = …_exclhost: some nodes are given to one job at a time", where)
-    if reader.bound:
+    if bound:
         notes.left_out("nodes that belong to a queue may still be used by other queues", where)
     return SiteFacts(form=form, notes=notes, nodes=hosts, config=own if config is None else config)
 
@@ -194,86 +194,83 @@ def _one(host: str, vnodes: Mapping[str, Node], where: str, notes: NoteCollector
     )
 
 
-class _Reader:
-    """Reads the attributes of nodes; collects the queues to which nodes belong."""
-
-    def __init__(self, notes: NoteCollector) -> None:
-        self.notes = notes
-        self.bound: dict[str, None] = {}
-
-    def node(self, name: str, attributes: Attributes) -> Node | None:
-        """Return one node or vnode; None for one without a usable name or without cpus."""
-        first = next(iter(attributes.values()), ("", ""))[1]
-        if not usable_host(name, first, self.notes):
-            return None
-        for key, (_, place) in attributes.items():
-            if "." not in key and key not in _USED:
-                if key not in _UNUSED:
-                    self.notes.unknown(key, (*_USED, *_UNUSED), place)
-            elif key == "jobs":
-                self.notes.left_out("jobs that run on nodes", place)
-        cores = self._first(attributes, f"{AVAILABLE}ncpus", "np", "pcpus")
-        if cores is None:
-            self.notes.left_out("nodes that state neither ncpus nor np", first)
-            return None
-        sockets = self._first(attributes, "total_sockets") or 0
-        gpus = self._first(attributes, f"{AVAILABLE}ngpus", "gpus", f"{AVAILABLE}naccelerators") or 0
-        pools = (*self._memory(attributes), *self._pools(attributes))
-        properties, status = self._properties(attributes, first), self._status(attributes)
-        locality = (Level("socket", sockets),) if sockets > 1 and cores % sockets == 0 else ()
-        return node_of(properties, status, cores=cores, gpus=gpus, locality=locality, pools=pools)
-
-    def _first(self, attributes: Attributes, *keys: str) -> int | None:
-        """Return the whole number of the first of these attributes that is given."""
-        for key in keys:
-            if key in attributes:
-                value, place = attributes[key]
-                expected = f"a whole number, at most {MAX_UNITS:,}"
-                found = self.notes.whole(value, key, place, most=MAX_UNITS, expected=expected)
-                if found is not None:
-                    return found
+def _node(name: str, attributes: Attributes, notes: NoteCollector) -> Node | None:
+    """Return one node or vnode; None for one without a usable name or without cpus."""
+    first = next(iter(attributes.values()), ("", ""))[1]
+    if not usable_host(name, first, notes):
         return None
+    for key, (_, place) in attributes.items():
+        if "." not in key and key not in _USED:
+            if key not in _UNUSED:
+                notes.unknown(key, (*_USED, *_UNUSED), place)
+        elif key == "jobs":
+            notes.left_out("jobs that run on nodes", place)
+    cores = _first(attributes, notes, f"{AVAILABLE}ncpus", "np", "pcpus")
+    if cores is None:
+        notes.left_out("nodes that state neither ncpus nor np", first)
+        return None
+    sockets = _first(attributes, notes, "total_sockets") or 0
+    gpus = _first(attributes, notes, f"{AVAILABLE}ngpus", "gpus", f"{AVAILABLE}naccelerators") or 0
+    pools = (*_memory(attributes, notes), *_pools(attributes))
+    properties, status = _properties(attributes, first, notes), _status(attributes, notes)
+    locality = (Level("socket", sockets),) if sockets > 1 and cores % sockets == 0 else ()
+    return node_of(properties, status, cores=cores, gpus=gpus, locality=locality, pools=pools)
 
-    def _memory(self, attributes: Attributes) -> Iterator[PoolSpec]:
-        value, place = attributes.get(f"{AVAILABLE}mem", ("", ""))
-        if not value and "status" in attributes:  # Torque: status = …,physmem=131939556kb,…
-            text, place = attributes["status"]
-            found = re.search(r"(?:^|,)physmem=([^,]*)", text)
-            value = found[1] if found else ""
-        if value:
-            amount = _amount(value)
-            if amount is None:
-                self.notes.fault(f"{clip(value)!r} is not an amount of memory", place, "such as 131072mb")
-            elif amount.size:
-                yield PoolSpec(type="memory", amount=amount)
 
-    def _pools(self, attributes: Attributes) -> Iterator[PoolSpec]:
-        """Yield a pool for each other resource that is a number of units or an amount."""
-        for name, value in _others(attributes):
-            amount = _amount(value)
-            if amount is not None and amount.size and name not in _NOT_POOLS and _WORD.fullmatch(name):
-                yield PoolSpec(type=name, amount=amount)
+def _first(attributes: Attributes, notes: NoteCollector, *keys: str) -> int | None:
+    """Return the whole number of the first of these attributes that is given."""
+    for key in keys:
+        if key in attributes:
+            value, place = attributes[key]
+            expected = f"a whole number, at most {MAX_UNITS:,}"
+            found = notes.whole(value, key, place, most=MAX_UNITS, expected=expected)
+            if found is not None:
+                return found
+    return None
 
-    def _properties(self, attributes: Attributes, where: str) -> tuple[str, ...]:
-        """Return properties of Torque, queues, resources that are true, and NAME=TEXT of the others."""
-        queues = _words(_value(attributes, "queue"))
-        self.bound |= dict.fromkeys(queues)
-        listed = _words(_value(attributes, f"{AVAILABLE}Qlist"))
-        names = [*_words(_value(attributes, "properties")), *listed, *queues]
-        for name, value in _others(attributes):
-            if value.lower() == "true":
-                names.append(name)
-            elif value.lower() != "false" and _amount(value) is None:
-                names += [f"{name}={word}" for word in _words(value)]
-        return usable_properties(names, where, self.notes)
 
-    def _status(self, attributes: Attributes) -> str:
-        value, place = attributes.get("state", ("free", ""))
-        states = _words(value.lower())
-        for state in states:
-            if state not in DOWN | DRAINED | UP:
-                self.notes.fault(f"unknown state {clip(state)!r}; the node counts as up", place)
-        return "down" if DOWN & set(states) else "drained" if DRAINED & set(states) else "up"
+def _memory(attributes: Attributes, notes: NoteCollector) -> Iterator[PoolSpec]:
+    value, place = attributes.get(f"{AVAILABLE}mem", ("", ""))
+    if not value and "status" in attributes:  # Torque: status = …,physmem=131939556kb,…
+        text, place = attributes["status"]
+        found = re.search(r"(?:^|,)physmem=([^,]*)", text)
+        value = found[1] if found else ""
+    if value:
+        amount = _amount(value)
+        if amount is None:
+            notes.fault(f"{clip(value)!r} is not an amount of memory", place, "such as 131072mb")
+        elif amount.size:
+            yield PoolSpec(type="memory", amount=amount)
+
+
+def _pools(attributes: Attributes) -> Iterator[PoolSpec]:
+    """Yield a pool for each other resource that is a number of units or an amount."""
+    for name, value in _others(attributes):
+        amount = _amount(value)
+        if amount is not None and amount.size and name not in _NOT_POOLS and _WORD.fullmatch(name):
+            yield PoolSpec(type=name, amount=amount)
+
+
+def _properties(attributes: Attributes, where: str, notes: NoteCollector) -> tuple[str, ...]:
+    """Return properties of Torque, queues, resources that are true, and NAME=TEXT of the others."""
+    queues = _words(_value(attributes, "queue"))
+    listed = _words(_value(attributes, f"{AVAILABLE}Qlist"))
+    names = [*_words(_value(attributes, "properties")), *listed, *queues]
+    for name, value in _others(attributes):
+        if value.lower() == "true":
+            names.append(name)
+        elif value.lower() != "false" and _amount(value) is None:
+            names += [f"{name}={word}" for word in _words(value)]
+    return usable_properties(names, where, notes)
+
+
+def _status(attributes: Attributes, notes: NoteCollector) -> str:
+    value, place = attributes.get("state", ("free", ""))
+    states = _words(value.lower())
+    for state in states:
+        if state not in DOWN | DRAINED | UP:
+            notes.fault(f"unknown state {clip(state)!r}; the node counts as up", place)
+    return "down" if DOWN & set(states) else "drained" if DRAINED & set(states) else "up"
 
 
 def _others(attributes: Attributes) -> Iterator[tuple[str, str]]:

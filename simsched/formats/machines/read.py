@@ -197,11 +197,11 @@ def describe_text(
 
 
 def describe_document(
-    document: Any, where: str, *, open_file: OpenFile | None = None, strict: bool = False
+    document: Any, where: str, *, open_file: OpenFile | None = None
 ) -> MachineDescription | None:
     """Return the description that a decoded JSON document is; None if it is none of `FORMATS`."""
     kind = _kind_of(document)
-    return understood([read_as(kind, document, where, open_file=open_file, strict=strict)]) if kind else None
+    return understood([read_as(kind, document, where, open_file=open_file)]) if kind else None
 
 
 # -- files ----------------------------------------------------------------------------

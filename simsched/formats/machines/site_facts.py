@@ -106,18 +106,19 @@ def _group(nodes: Mapping[str, Node], names: Counter[str]) -> NodeGroup:
         names[stem] += 1
         name = f"{stem}-{names[stem]}"
     names[name] += 1
-    down, drained = (
-        frozenset(host for host, node in nodes.items() if node.status == status) for status in (DOWN, DRAINED)
-    )
-    states = {node.status for node in nodes.values()}
+    states: dict[str, list[str]] = {}
+    for host, node in nodes.items():
+        states.setdefault(node.status, []).append(host)
+    status = next(iter(states)) if len(states) == 1 else UP
+    down, drained = (frozenset(states.get(one, ()) if len(states) > 1 else ()) for one in (DOWN, DRAINED))
     return replace(
         nodes[first].kind,
         name=name,
         hosts=tuple(nodes),
         properties=nodes[first].properties,
-        status=states.pop() if len(states) == 1 else UP,
-        down=down if len(states) > 1 else frozenset(),
-        drained=drained if len(states) > 1 else frozenset(),
+        status=status,
+        down=down,
+        drained=drained,
     )
 
 

@@ -55,7 +55,8 @@ def read_scontrol(text: str, where: str, notes: NoteCollector) -> SlurmRecords:
     """
     records = SlurmRecords(notes, "scontrol")
     _add(records, _records(text, where, records.notes))
-    if records.is_empty and _NOTHING.search(text) is None:
+    found = records.nodes or records.partitions or records.reservations or records.settings.are_stated
+    if not found and _NOTHING.search(text) is None:
         expected = "NodeName=…, PartitionName=… or ReservationName=… records"
         raise FormatError("this is not the output of scontrol", where=where, expected=expected)
     return records

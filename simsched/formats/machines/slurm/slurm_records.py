@@ -75,12 +75,6 @@ class SlurmRecords:
         self.gres = GresTypes(self.notes)
         self.switches = SwitchLines(self.notes, self.reader)
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether nothing was found."""
-        found = self.nodes or self.partitions or self.node_sets or self.reservations
-        return not (found or self.settings.are_stated)
-
     def add_nodes(
         self, hosts: Sequence[str], values: Mapping[str, str], where: str, *, again: bool = False
     ) -> None:

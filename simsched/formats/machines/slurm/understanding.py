@@ -1,4 +1,4 @@
-"""`describe`: the description that the records of Slurm's files make together.
+"""`facts_of`: the facts that the records of Slurm's files make together.
 
 The QOS and associations of the accounting database become rules and priorities (sacctmgr(1), "SPECIFICATIONS
 FOR ASSOCIATIONS" and "FOR QOS", and the page resource_limits).  A value of an account's Max… is that of each
