@@ -111,11 +111,7 @@ class GraphSupply(Supply):
 
     def ahead(self) -> Reservations:
         """Return the running jobs over time, for the plan of one pass."""
-        if self._counts_all():
-            return CountedReservations(self, self._ahead())
-        found = GeneralReservations(self)
-        found.open(self.now)
-        return found
+        return CountedReservations(self, self._ahead()) if self._counts_all() else GeneralReservations(self)
 
     def components(self, jobs: Integers) -> Integers:
         """Return a number for each job; jobs with different ones share no targets, even through others."""

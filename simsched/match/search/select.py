@@ -20,13 +20,12 @@ from simsched.match.search.counts import EVERYWHERE, capacity, copies_of
 from simsched.match.search.descend import Descent
 from simsched.match.search.on_targets import select_on_targets
 from simsched.match.search.portions import first_copies
-from simsched.match.state.draws import finished
 from simsched.match.state.selection import Draw, Hold, Selection
 
 if TYPE_CHECKING:
     from simsched.graph.index.index import Index
     from simsched.graph.index.types import Ints
-    from simsched.match.requests.request import Content, Need, Request
+    from simsched.match.requests.request import Need, Request
     from simsched.match.state.availability import Availability
 
 
@@ -68,11 +67,7 @@ def select(
     policy = find_policy(policy)
     if avail.kinds is not None and avail.kinds.places(request, policy):
         return avail.kinds.select(request)
-    # Fast paths for the requests of most jobs.  A static policy's order depends on the cluster
-    # alone, so that the candidates need not be collected and sorted.  The selection equals that of
-    # `Descent`: there, too, `first_copies` takes the candidates in that order.
-    if request.plain is not None and policy.static and not policy.whole_nodes:
-        return _select_plain(request, request.plain, avail, policy)
+    # Fast paths for the requests of most jobs; the selection equals that of `Descent`.
     if request.whole and policy.static and not policy.whole_nodes:
         return _select_whole(request, avail, policy)
     if request.simple is not None and not policy.whole_nodes:
@@ -89,29 +84,6 @@ def select(
     if not request.separable:
         return exact.find(request, avail, policy, rng)
     return Descent(request, avail, policy, rng).build()
-
-
-def _select_plain(
-    request: Request, content: Content, avail: Availability, policy: MatchPolicy
-) -> Selection | None:
-    """Return copies of one slot that draws units of aligned pools, in a fixed order of targets."""
-    unit, wanted = content.unit, request.needs[0].amount
-    fits, total, _ = capacity(content, avail) if unit is None else (avail.free[unit], avail.total[unit], 0)
-    if total < wanted:
-        return None
-    among = fixed_order(policy, avail.index.target_type, avail)
-    if unit is not None and avail.index.pool_types[unit].uniform == 1:
-        targets, _ = first_copies(fits, wanted, among, most=1, total=total)
-        whole = (Draw(unit, targets, 1, wanted),)  # leaf pools of one unit leave no choice of units
-        return Selection(request, targets, whole, whole, (), (), request.slots)
-    targets, copies = first_copies(fits, wanted, among, total=total)
-    assert content.flat is not None
-    draws = [
-        Draw(type_, targets, copies if units == 1 else copies * units, wanted * units)
-        for type_, units in content.flat
-    ]
-    held = finished(draws, avail, highest=policy.highest)
-    return Selection(request, targets, held, held, (), (), request.slots, counted=avail.partial is None)
 
 
 def _select_whole(request: Request, avail: Availability, policy: MatchPolicy) -> Selection | None:

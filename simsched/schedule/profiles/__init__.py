@@ -2,5 +2,5 @@
 
 Begin with `plan`: the running jobs and their expected ends. `earliest` searches it for the start of one
 request. Reservations are on the `Profile` of the room above where counts decide, and on the graph elsewhere
-(`graph_profile`, `general_reservations`). Imports `match`, `job_table` and `maintenance`.
+(`general_reservations`). Imports `match`, `job_table` and `maintenance`.
 """

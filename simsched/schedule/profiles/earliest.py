@@ -1,7 +1,7 @@
 """The earliest start of a request if nothing else starts: running jobs end and free their resources.
 
 These searches look at expected ends alone. With reservations in between, more time may mean fewer free
-resources; then the availability profile is searched (`Profile.earliest`, `GraphProfile.earliest`).
+resources; then the availability profile is searched (`Profile.earliest`, `GeneralReservations.earliest`).
 """
 
 from __future__ import annotations

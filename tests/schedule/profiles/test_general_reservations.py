@@ -9,9 +9,9 @@ import pytest
 
 import simsched as ss
 from simsched.formats.rfc.idset import Idset
+from simsched.schedule import graph_supply
 from simsched.schedule.graph_supply import GraphSupply
-from simsched.schedule.profiles import general_reservations
-from simsched.schedule.profiles.gap import NEVER, Gap
+from simsched.schedule.profiles.general_reservations import GeneralReservations
 from simsched.simulation.outages.outages import DRAIN, MAINTENANCE, Outage
 
 SHAPES = {
@@ -47,30 +47,27 @@ def crowd(name, seed, jobs=60):
     return ss.Workload(jobs=tuple(made), name="crowd")
 
 
-class Patient(general_reservations.GraphProfile):
+class Patient(GeneralReservations):
     """Asks the matcher at every time, and checks each row after each reservation."""
 
     booked = 0
 
-    def earliest(self, job, before):
-        for time in self.times:
-            gap = self._at(job, time) if time < before else None
-            if gap is not None:
-                return gap
-        return Gap(NEVER, None)
+    def _first_gap(self, job, begin, before):
+        found = (self._at(job, time) for time in self.times[:] if time < before)
+        return next((gap for gap in found if gap is not None), None)
 
-    def now(self, job):
-        return self._at(job, self.times[0]) or Gap(NEVER, None)
+    def _may_begin(self, job):
+        return True
 
     def _has_room(self, job, least):
         return True
 
-    def reserve(self, job, gap):
-        super().reserve(job, gap)
+    def _book(self, job, gap):
+        super()._book(job, gap)
         Patient.booked += 1
         self.check()
         for time, row in zip(self.times, self._rows, strict=True):
-            for name, free in self.state_at(time).free.items():
+            for name, free in self._state_at(time).free.items():
                 left = free.copy()
                 for booking in self._bookings:
                     if booking.start <= time < booking.end:
@@ -101,7 +98,7 @@ def test_sums_and_room_rule_out_nothing_that_the_matcher_would_find(cluster, opt
     monkeypatch.setattr(GraphSupply, "_counts_all", lambda _: False)
     run = ss.simulate(machine, workload, **options)
     Patient.booked = 0
-    monkeypatch.setattr(general_reservations, "GraphProfile", Patient)
+    monkeypatch.setattr(graph_supply, "GeneralReservations", Patient)
     again = ss.simulate(machine, workload, **options)
     assert Patient.booked > 50
     assert run.jobs.equals(again.jobs)
