@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -49,11 +50,8 @@ class Occupancy:
         order = sorted(
             (id_ for id_ in self.allocations if id_ in self.ends), key=lambda id_: (self.ends[id_], str(id_))
         )
-        low, high = 0, len(order)
-        while low < high:
-            middle = (low + high) // 2
-            low, high = (low, middle) if fits(self.after(order[: middle + 1])) else (middle + 1, high)
-        return order[: low + 1] if low < len(order) else []
+        first = bisect_left(range(len(order)), x=True, key=lambda at: fits(self.after(order[: at + 1])))
+        return order[: first + 1] if first < len(order) else []
 
     def holders_of_units(self, type_: str, pools: Bools) -> tuple[Holder, ...]:
         """Return the allocations with units of a pool type in the chosen leaf pools."""

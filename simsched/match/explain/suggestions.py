@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -145,12 +146,11 @@ class _Trial:
         if need.amount != need.count.min:
             return high
         if need in self.request.needs:
-            low = 0
-            while low < high:
-                middle = (low + high + 1) // 2
-                fits = copies_of(replace(need, amount=middle), EVERYWHERE, None, self.avail)[0] >= 1
-                low, high = (middle, high) if fits else (low, middle - 1)
-            return high
+
+            def lacks(amount: int) -> bool:
+                return bool(copies_of(replace(need, amount=amount), EVERYWHERE, None, self.avail)[0] < 1)
+
+            return bisect_left(range(1, high + 1), x=True, key=lacks)
         times = _times_on_target(self.request.needs, need)
         if not times:
             return high

@@ -7,10 +7,10 @@ from operator import or_
 from typing import TYPE_CHECKING
 
 from simsched.formats.jobspec.heterogeneous import part_constraints
-from simsched.simulation.audit.request_check import SLOT, UnitMasks, UnitSums
+from simsched.simulation.audit.request_check import SLOT, UnitMasks, UnitSums, placed_vertices
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.formats.jobspec.vertex import ResourceVertex
@@ -39,14 +39,14 @@ class ClaimRules:
         if self.apart:
             self.allowed = frozenset().union(*(ranks for _, ranks in self.apart))
         # If only some parts hold targets exclusively, R lists all units of these, and the units decide.
-        alone = [_is_alone(vertex, inventory.type, in_slot=False) for vertex in spec.resources]
+        parts = [list(placed_vertices((vertex,), inventory.type)) for vertex in spec.resources]
+        alone = [
+            any(one.vertex.type == inventory.type and one.exclusive for one in placed) for placed in parts
+        ]
         self.alone = all(alone)
         self.partly = any(alone) and not self.alone
-        exclusive = {
-            kind
-            for vertex in spec.resources
-            for kind in _exclusive_types(vertex, in_slot=False, inside=False)
-        }
+        everything = [one for placed in parts for one in placed]
+        exclusive = {one.vertex.type for one in everything if one.exclusive or one.closed}
         self.closed = exclusive & inventory.regions.keys()
         """Types of regions (racks, sockets …) that are held exclusively, with all their units."""
         self.vague = bool(self.closed) and not _is_chain(spec.resources)
@@ -55,7 +55,7 @@ class ClaimRules:
             exclusive |= inventory.unit_types  # a target is held with all its units
         self.shared = inventory.unit_types - exclusive if not (self.alone or self.closed) else frozenset()
         """Types whose units are shared with others."""
-        sums = UnitSums.of(spec.resources, inventory)
+        sums = UnitSums(spec.resources, inventory)
         open_ = inventory.unit_types - self.shared if not self.alone else frozenset()
         self.mixed = {type_: sums.least.get(type_, 0) for type_ in sorted(open_ & sums.shared)}
         """Types of which some units are shared and others are not → the least number of the others."""
@@ -63,8 +63,8 @@ class ClaimRules:
         """Whether R does not determine how many units no other job may use."""
         self.slots = tuple(_slots(spec.resources, end) for end in (0, 1))
         """The fewest and the most slots that satisfy the request."""
-        parts = {vertex.type for top in spec.resources for vertex in top.walk()}
-        self.by_number = parts.isdisjoint(inventory.regions) and not inventory.kinds and not self.apart
+        in_region = any(one.vertex.type in inventory.regions for one in everything)
+        self.by_number = not (in_region or inventory.kinds or self.apart)
         """Whether placements that differ in ids alone satisfy the request alike."""
 
     def may_share(self, type_: str) -> bool:
@@ -83,31 +83,11 @@ def _parts_apart(
     return tuple((resources, ranks) for ranks, resources in found.items())
 
 
-def _is_alone(vertex: ResourceVertex, target: str, *, in_slot: bool) -> bool:
-    """Whether the request holds targets exclusively."""
-    exclusive = in_slot if vertex.exclusive is None else vertex.exclusive
-    if vertex.type == target and exclusive:
-        return True
-    inner = in_slot or vertex.type == SLOT
-    return any(_is_alone(child, target, in_slot=inner) for child in vertex.with_)
-
-
 def _is_chain(resources: Sequence[ResourceVertex]) -> bool:
     """Whether each vertex of a request has one child, down to the units in R."""
     while len(resources) == 1:
         resources = resources[0].with_
     return not any(vertex.with_ for vertex in resources)
-
-
-def _exclusive_types(vertex: ResourceVertex, *, in_slot: bool, inside: bool) -> Iterator[str]:
-    """Yield the types whose units the request holds exclusively."""
-    exclusive = inside or (in_slot if vertex.exclusive is None else vertex.exclusive)
-    if exclusive:
-        yield vertex.type
-    inner = in_slot or vertex.type == SLOT
-    deep = inside or (bool(exclusive) and vertex.type != SLOT)
-    for child in vertex.with_:
-        yield from _exclusive_types(child, in_slot=inner, inside=deep)
 
 
 def _slots(vertices: Sequence[ResourceVertex], end: int) -> float:

@@ -10,8 +10,10 @@ correct, but wrong units may pass.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import reduce
 from itertools import islice, product
-from typing import TYPE_CHECKING, TypeAlias
+from operator import or_
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from simsched.formats.rfc.count import Count
 
@@ -91,7 +93,7 @@ class RequestCheck:
             return f"{len(whole)} whole {leaf[0].type}, requested {number}"
         for rank, units in held.items():
             for type_, mask in units.items():
-                if mask & ~_union(part[rank].get(type_, 0) for part in whole if rank in part):
+                if mask & ~reduce(or_, (part[rank].get(type_, 0) for part in whole if rank in part), 0):
                     return f"{type_} of rank {rank} is in no {leaf[0].type} that is held as a whole"
         return None
 
@@ -179,7 +181,7 @@ class RequestCheck:
 
     def _sums(self, resources: Resources, held: UnitMasks) -> str | None:
         """Return the fault if more or fewer units are held than requested in all."""
-        sums = UnitSums.of(resources, self.inventory)
+        sums = UnitSums(resources, self.inventory)
         have: dict[str, int] = {}
         for units in held.values():
             for type_, mask in units.items():
@@ -205,10 +207,44 @@ class RequestCheck:
         )
 
 
+class PlacedVertex(NamedTuple):
+    """A vertex of a request: how often it is requested in all, and how its place decides what it claims.
+
+    `exclusive` is whether it is claimed exclusively, `inside` whether it is in a target, and `closed` whether
+    what contains it is held exclusively.
+    """
+
+    vertex: ResourceVertex
+    number: int
+    exclusive: bool
+    inside: bool
+    closed: bool
+
+
+def placed_vertices(
+    resources: Resources, target: str, times: int = 1, *, in_slot: bool = False, inside: bool = False,
+    closed: bool = False,
+) -> Iterator[PlacedVertex]:  # fmt: skip
+    """Yield the vertices of a request in preorder, with the least count of each range; `target` is a type."""
+    for vertex in resources:
+        exclusive = in_slot if vertex.exclusive is None else vertex.exclusive
+        found = PlacedVertex(vertex, times * vertex.count.min, exclusive, inside, closed)
+        yield found
+        yield from placed_vertices(
+            vertex.with_,
+            target,
+            found.number,
+            in_slot=in_slot or vertex.type == SLOT,
+            inside=inside or vertex.type == target,
+            closed=closed or (exclusive and vertex.type != SLOT),
+        )
+
+
 class UnitSums:
     """The units of a request in all: `least`, because shared units may coincide, and `most`."""
 
-    def __init__(self, inventory: Inventory) -> None:
+    def __init__(self, resources: Resources, inventory: Inventory) -> None:
+        """Add up a request, with the least count of each range."""
         self.least: dict[str, int] = {}
         self.most: dict[str, int] = {}
         self.open = False
@@ -219,48 +255,26 @@ class UnitSums:
         """Most targets; None if their number is unknown."""
         self.shared: set[str] = set()
         """Types of units that are requested as shared."""
-        self._inventory = inventory
-
-    @classmethod
-    def of(cls, resources: Resources, inventory: Inventory) -> UnitSums:
-        """Return the sums of a request, with the least count of each range."""
-        sums = cls(inventory)
-        for vertex in resources:
-            sums.add(vertex, 1, in_slot=False)
-        return sums
-
-    def add(
-        self, vertex: ResourceVertex, times: int, *, in_slot: bool, inside: bool = False, closed: bool = False
-    ) -> None:
-        """Add a vertex `times` times; `inside` a target, `closed`: what contains it is held exclusively."""
-        number = times * vertex.count.min
-        exclusive = in_slot if vertex.exclusive is None else vertex.exclusive
-        folder = vertex.type == self._inventory.type or vertex.type in self._inventory.regions
-        if vertex.type == SLOT:
-            in_slot = True
-        elif folder:
-            self.folders = True
-            self.open |= bool(vertex.exclusive) or (exclusive and not vertex.with_)
-        elif vertex.unit is not None:
-            self.open = True
-        elif vertex.type in self._inventory.unit_types:
-            self.most[vertex.type] = self.most.get(vertex.type, 0) + number
-            if exclusive:
-                self.least[vertex.type] = self.least.get(vertex.type, 0) + number
-            elif not closed:
-                self.shared.add(vertex.type)
-        if not inside:
-            self._add_targets(vertex, number)
-        inside = inside or vertex.type == self._inventory.type
-        closed = closed or (exclusive and vertex.type != SLOT)
-        for child in vertex.with_:
-            self.add(child, number, in_slot=in_slot, inside=inside, closed=closed)
-
-    def _add_targets(self, vertex: ResourceVertex, number: int) -> None:
-        """Count targets; each unit that is requested outside a target adds at most one."""
-        above = vertex.type in self._inventory.above
-        if vertex.type == self._inventory.type or not vertex.with_ or (above and vertex.exclusive):
-            self.targets = None if self.targets is None or above else self.targets + number
+        for vertex, number, exclusive, inside, closed in placed_vertices(resources, inventory.type):
+            if vertex.type == SLOT:
+                continue
+            if vertex.type == inventory.type or vertex.type in inventory.regions:
+                self.folders = True
+                self.open |= bool(vertex.exclusive) or (exclusive and not vertex.with_)
+            elif vertex.unit is not None:
+                self.open = True
+            elif vertex.type in inventory.unit_types:
+                self.most[vertex.type] = self.most.get(vertex.type, 0) + number
+                if exclusive:
+                    self.least[vertex.type] = self.least.get(vertex.type, 0) + number
+                elif not closed:
+                    self.shared.add(vertex.type)
+            # each unit that is requested outside a target adds at most one target
+            above = vertex.type in inventory.above
+            if not inside and (
+                vertex.type == inventory.type or not vertex.with_ or (above and vertex.exclusive)
+            ):
+                self.targets = None if self.targets is None or above else self.targets + number
 
 
 def _fixed_versions(resources: Resources, held: UnitMasks) -> Iterator[tuple[ResourceVertex, ...]]:
@@ -306,13 +320,6 @@ def _within(held: UnitMasks, region: UnitMasks) -> dict[int, dict[str, int]]:
         for rank, units in held.items()
         if rank in region
     }
-
-
-def _union(masks: Iterable[int]) -> int:
-    found = 0
-    for mask in masks:
-        found |= mask
-    return found
 
 
 def _plain(units: Mapping[str, int]) -> dict[str, int]:

@@ -8,12 +8,12 @@ jobs in the file: those that were handed in, and those to come.
 
 ::
 
-    {"kind": "simsched checkpoint", "format": 9, "simsched": "0.1",
+    {"kind": "simsched checkpoint", "format": 10, "simsched": "0.1",
      "inputs": [{"role", "name", "sha256"}], "digests": {"cluster", "workload", "config"}, "config": {…},
      "time": 86400,
      "running": [{"id", "start", "expected_end", "R": {…}}],
      "waiting": [{"id", "submit", "duration", "queue", "place"}],
-     "open": {…},                  the jobs of an open run (`live.growth`); null for a closed one
+     "open": {"specs": [{…}], "jobs": …},   the jobspecs and the jobs of an open run; null for a closed one
      "state": {…},                 an `EngineState`, as `Codec` writes it
      "allocations": [{…}, …],      the lines of allocations.jsonl so far; null if they are not written
      "eventlog": [{…}, …],         the same of eventlog.jsonl
@@ -41,6 +41,7 @@ from dataclasses import is_dataclass
 from hashlib import sha256
 from json import JSONEncoder
 from math import isfinite
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -50,6 +51,8 @@ import numpy as np
 from simsched._version import version
 from simsched.errors import FormatError, RunError
 from simsched.files import replacing
+from simsched.formats.jobspec.jobspec import Jobspec
+from simsched.formats.rfc.dependency import Dependency
 from simsched.formats.text.documents import read_bytes
 from simsched.graph.build.networkx_graph import from_rows
 from simsched.graph.cluster import Cluster
@@ -66,7 +69,7 @@ from simsched.simulation.engine import EngineState, RunProgress, capture, restor
 from simsched.simulation.queue_groups import attributes_of
 from simsched.simulation.record.allocation_log import MOMENT
 from simsched.simulation.record.run_directory import finite
-from simsched.workload.job import Job
+from simsched.workload.job import ArrayTask, Job
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -134,7 +137,10 @@ def config_digest(config: RunConfig) -> str:
 
 #: Classes whose attributes are their state.
 OBJECTS: tuple[type, ...] = (EngineState, RunProgress, FixedShadow, GraphShadow, NoShadow)
-_NAMED = {kind.__name__: kind for kind in (*OBJECTS, Selection, Availability)}
+_NAMED = {kind.__name__: kind for kind in (*OBJECTS, Selection, Availability, Job)}
+USUAL = {name: getattr(Job(id=0, submit=0, jobspec=None), name) for name in Job.__struct_fields__}  # type: ignore[arg-type]
+"""Field of a job → its default, which a file does not repeat."""
+_fields_of = attrgetter(*USUAL)
 _SIMPLE = frozenset({int, str, bool, type(None)})
 _KINDS = {"i": "ints", "u": "words", "f": "floats", "b": "bools"}
 
@@ -142,11 +148,23 @@ _KINDS = {"i": "ints", "u": "words", "f": "floats", "b": "bools"}
 class Codec:
     """Turns the values of one run into JSON values and back.
 
-    `requests` are the compiled requests by kind: a selection names the one that it answers.
+    `requests` are the compiled requests by kind: a selection names the one that it answers.  `specs` are the
+    jobspecs of jobs, which are named by their places; those of jobs that are written are added.  Jobs are
+    themselves as long as they stay `in_memory`.
     """
 
-    def __init__(self, index: Index, requests: Sequence[Request | None]) -> None:
+    def __init__(
+        self,
+        index: Index,
+        requests: Sequence[Request | None],
+        specs: Iterable[Jobspec] = (),
+        *,
+        in_memory: bool = False,
+    ) -> None:
         self._index = index
+        self._in_memory = in_memory
+        self.specs = list(specs)
+        self._places = {id(spec): place for place, spec in enumerate(self.specs)}
         self._requests = requests
         self._kinds = {_question(r): kind for kind, r in enumerate(requests) if r is not None}
 
@@ -179,6 +197,8 @@ class Codec:
         """
         if value is None or isinstance(value, str | bool):
             return value
+        if type(value) is Job:
+            return {"Job": value if self._in_memory else self._job(value)}
         if isinstance(value, np.generic):
             value = value.item()
         if isinstance(value, int):
@@ -209,6 +229,11 @@ class Codec:
             return {"Availability": self._named(value.state())}
         if kind in OBJECTS:
             return {kind.__name__: self._named(attributes_of(value))}
+        if kind is Jobspec:
+            place = self._places.setdefault(id(value), len(self.specs))
+            if place == len(self.specs):
+                self.specs.append(value)
+            return {"spec": place}
         if kind is dict:
             return {"map": [[self.plain(key), item] for key, item in self._named(value).items()]}
         if isinstance(value, np.ndarray) and value.dtype.kind in _KINDS:
@@ -217,6 +242,14 @@ class Codec:
             if isinstance(value, known):
                 return {tag: self.plain(out(value))}
         raise RunError(f"a value of class {kind.__qualname__} cannot be written into a checkpoint")
+
+    def _job(self, job: Job) -> dict[str, Any]:
+        """Return the fields of a job that do not have their defaults."""
+        found: dict[str, Any] = {"id": job.id, "submit": job.submit}
+        for (name, usual), item in zip(USUAL.items(), _fields_of(job), strict=True):
+            if item is not usual and item != usual:
+                found[name] = item if type(item) in _SIMPLE else self.plain(item)
+        return found
 
     def _named(self, values: dict[Any, Any]) -> dict[Any, Any]:
         """Return named values as JSON; an error has the names down to the value in its place."""
@@ -246,8 +279,12 @@ class Codec:
         if not isinstance(plain, dict):
             return plain
         ((tag, content),) = plain.items()
+        if type(content) is Job:
+            return content
         if tag in _NAMED:
             return self._object(_NAMED[tag], content)
+        if tag == "spec":
+            return self.specs[content]
         return _IN[tag](self.value(content))
 
     def _object(self, kind: type, fields: dict[str, Any]) -> Any:
@@ -256,7 +293,7 @@ class Codec:
         found = {name: self.value(item) for name, item in fields.items()}
         if kind is Availability:
             return Availability.from_state(self._index, found)
-        if is_dataclass(kind):
+        if kind is Job or is_dataclass(kind):
             return kind(**found)
         made: Any = object.__new__(kind)
         if hasattr(made, "__setstate__"):
@@ -287,6 +324,8 @@ _OUT: tuple[tuple[type, str, Callable[[Any], Any]], ...] = (
     (frozenset, "set", sorted),
     (bytearray, "bytes", list),
     (bytes, "text", bytes.decode),
+    (Dependency, "dependency", Dependency.to_json),
+    (ArrayTask, "task", lambda task: [task.array, task.index, task.limit]),
     (array, "numbers", lambda value: [value.typecode, value.tolist()]),
     # what the cluster becomes when nodes join in this instant
     (Cluster, "cluster", lambda value: [value.name, value.source, rows_of(value.graph)]),
@@ -299,6 +338,8 @@ _IN: dict[str, Callable[[Any], Any]] = {
     "set": set,
     "bytes": bytearray,
     "text": str.encode,
+    "dependency": Dependency.from_json,
+    "task": lambda parts: ArrayTask(*parts),
     "numbers": lambda pair: array(*pair),
     "cluster": lambda parts: Cluster(from_rows(parts[2]), name=parts[0], source=parts[1]),
     "ints": lambda values: np.array(values, dtype=np.int64),
@@ -309,7 +350,7 @@ _IN: dict[str, Callable[[Any], Any]] = {
 
 
 KIND = "simsched checkpoint"
-FORMAT = 9
+FORMAT = 10
 SEAL = b',\n"sha256":"'
 """Begins the digest of a file, which is of all bytes before."""
 DAMAGE = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, AssertionError)
@@ -361,7 +402,7 @@ def write_checkpoint(
 ) -> None:
     """Write the present state; the file gets its name only once it is complete.
 
-    `identity` is that of the run at its beginning, `jobs` the jobs of an open run as plain data.
+    `identity` is that of the run at its beginning, `jobs` the jobs of an open run.
 
     Raises
     ------
@@ -382,6 +423,10 @@ def write_checkpoint(
 
 def _pieces(engine: Engine, identity: Mapping[str, Any], jobs: Mapping[str, Any] | None) -> Iterator[bytes]:
     """Yield the text of a checkpoint piece by piece, up to its digest."""
+    codec = codec_of(engine)
+    state = _json(codec.plain(capture(engine)))
+    plain = codec.plain(jobs)
+    opened = None if jobs is None else {"specs": [spec.to_dict() for spec in codec.specs], "jobs": plain}
     head = {
         "kind": KIND,
         "format": FORMAT,
@@ -389,12 +434,12 @@ def _pieces(engine: Engine, identity: Mapping[str, Any], jobs: Mapping[str, Any]
         "time": engine.now,
         "running": list(_running(engine)),
         "waiting": list(_waiting(engine)),
-        "open": jobs,
+        "open": opened,
     }
     yield _json(head)[:-1]
     log, events = engine.recorder.log, engine.recorder.events
     parts = {
-        "state": iter([_json(codec_of(engine).plain(capture(engine)))]),
+        "state": iter([state]),
         "allocations": iter([b"null"]) if log is None else _array(log.so_far()),
         "eventlog": iter([b"null"]) if events is None else _array(events.text().encode().splitlines()),
     }
@@ -403,15 +448,15 @@ def _pieces(engine: Engine, identity: Mapping[str, Any], jobs: Mapping[str, Any]
         yield from texts
 
 
-def codec_of(engine: Engine) -> Codec:
-    """Return the codec for the values of this run.
+def codec_of(engine: Engine, specs: Iterable[Jobspec] = (), *, in_memory: bool = False) -> Codec:
+    """Return the codec for the values of this run; `specs` are the jobspecs of a file.
 
     Its kinds of requests are numbered by their first jobs. Those of the table begin with the expected jobs
     of an open simulation, of which a file has the requests alone, without the hosts of their queues.
     """
     table = engine.prepared.table
-    by_kind = table.by_kind
-    return Codec(engine.plan.index, [by_kind[kind] for kind in dict.fromkeys(table.kinds)])
+    requests = [table.by_kind[kind] for kind in dict.fromkeys(table.kinds)]
+    return Codec(engine.plan.index, requests, specs, in_memory=in_memory)
 
 
 def _array(lines: Any) -> Iterator[bytes]:
@@ -505,11 +550,12 @@ def restore_run(
     *,
     where: str,
     enter: Callable[[], None] | None = None,
+    specs: Iterable[Jobspec] = (),
 ) -> None:
     """Put a fresh engine into the state of a checkpoint.
 
     `identity` is what this run would write into a checkpoint of its own; `enter` brings the jobs of an open
-    run into it.
+    run into it, and `specs` are the jobspecs of those to come.
 
     Raises
     ------
@@ -528,7 +574,7 @@ def restore_run(
     try:
         if enter is not None:
             enter()
-        restore(engine, codec_of(engine).value(json.loads(bytes(head.state))))
+        restore(engine, codec_of(engine, specs).value(json.loads(bytes(head.state))))
     except DAMAGE as error:
         raise FormatError(f"this checkpoint is damaged: {error!r}", where=where) from None
     engine.recorder.put_back(map(bytes, head.allocations or ()), map(bytes, head.eventlog or ()))

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from simsched.schedule.job_table import JobTable
     from simsched.schedule.orders.priority_rules import (
         DurationFactor,
-        Factor,
         NamedNumbers,
         PriorityRules,
         SizeFactor,
@@ -190,10 +189,6 @@ def _urgency(factor: UrgencyFactor, facts: _JobFacts, rules: PriorityRules) -> F
     return found
 
 
-def _constant(_: Factor, facts: _JobFacts, __: PriorityRules) -> Floats:
-    return np.ones(len(facts.jobs))
-
-
 def _named(
     names: Sequence[str | None], factor: NamedNumbers, values: Mapping[str, float] | None = None
 ) -> Floats:
@@ -203,18 +198,6 @@ def _named(
     greatest = max((abs(number) for number in known.values()), default=0.0)
     scale = greatest if factor.normalise and greatest else 1.0
     return np.array([known.get(name, usual) for name in names], dtype=np.float64) / scale
-
-
-def _queue(factor: NamedNumbers, facts: _JobFacts, _: PriorityRules) -> Floats:
-    return _named([job.queue if job.queue is not None else job.jobspec.queue for job in facts.jobs], factor)
-
-
-def _qos(factor: NamedNumbers, facts: _JobFacts, _: PriorityRules) -> Floats:
-    return _named([qos_of(job) for job in facts.jobs], factor)
-
-
-def _user(factor: NamedNumbers, facts: _JobFacts, _: PriorityRules) -> Floats:
-    return _named([job.user for job in facts.jobs], factor)
 
 
 def _account(factor: NamedNumbers, facts: _JobFacts, rules: PriorityRules) -> Floats:
@@ -230,10 +213,6 @@ def _account(factor: NamedNumbers, facts: _JobFacts, rules: PriorityRules) -> Fl
             numbers[str(node)] = numbers[str(int(tree.charged[node]))]
     nodes = [tree.node(job.user, job.bank) for job in facts.jobs]
     return _named([None if node is None else str(node) for node in nodes], factor, numbers)
-
-
-def _attribute_factor(factor: AttributeFactor, facts: _JobFacts, _: PriorityRules) -> Floats:
-    return _attribute(factor, facts.jobs)
 
 
 def _attribute(factor: AttributeFactor, jobs: Sequence[Job]) -> Floats:
@@ -265,23 +244,19 @@ def _attribute_of(job: Job, key: str) -> Any:
     return value
 
 
-def qos_of(job: Job) -> str | None:
-    """Return the QOS of a job, if its log names one."""
-    found: str | None = getattr(job, "qos", None)
-    return found
-
-
 _VALUES: dict[str, Callable[[Any, _JobFacts, Any], Floats]] = {
     "size": _size,
-    "queue": _queue,
-    "qos": _qos,
+    "queue": lambda factor, facts, _: _named(
+        [job.jobspec.queue if job.queue is None else job.queue for job in facts.jobs], factor
+    ),
+    "qos": lambda factor, facts, _: _named([job.qos for job in facts.jobs], factor),
     "account": _account,
-    "user": _user,
+    "user": lambda factor, facts, _: _named([job.user for job in facts.jobs], factor),
     "urgency": _urgency,
     **dict.fromkeys(UNITS, _units),
     "duration": _duration,
-    "attribute": _attribute_factor,
-    "constant": _constant,
+    "attribute": lambda factor, facts, _: _attribute(factor, facts.jobs),
+    "constant": lambda _, facts, __: np.ones(len(facts.jobs)),
 }
 
 
@@ -354,5 +329,5 @@ def _rates(rules: PriorityRules, facts: _JobFacts) -> Floats:
         found += weight * (np.maximum(units, 1.0) if name == "nodes" else units)
     times = rules.fair_share.qos_usage
     if times:
-        found *= np.array([times.get(qos_of(job) or "", 1.0) for job in facts.jobs])
+        found *= np.array([times.get(job.qos or "", 1.0) for job in facts.jobs])
     return found

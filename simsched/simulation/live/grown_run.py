@@ -174,7 +174,6 @@ def grow(sim: GrowingRun, cluster: Cluster) -> None:
     engine = sim.engine
     sim.arrivals.endless = arrivals.endless
     sim.growth.repeat(growth.record())
-    sim.arrivals.take_over(arrivals)
     marks = list(old.future.marks())
     state = _carried(capture(old), places, old, engine)
     engine.future.take_over(old.future)

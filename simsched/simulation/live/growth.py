@@ -3,16 +3,6 @@
 A job gets its number when it arrives, so numbers are in submit order, as in a run whose jobs are all known
 beforehand.  Equal requests are compiled once.  As long as every request is a number of units of one type,
 counts decide, as in `simulate`; the first other request, and the first drain, hand over to the matcher.
-
-As plain data, in the part ``open`` of checkpoints, the jobs are::
-
-    {"log": {…},                                        the workload that `expected` belongs to
-     "specs": [{…}], "expected": [spec], "jobs": [{"jobspec": spec, …}],      each jobspec once, by its place
-     "changes": [[number, runtime, duration, cancel_at]], "on_graph", "renewals": [],
-     "refused": [[number, result, reason]],
-     "coming": [[ticket, job]], "tickets", "withdrawn": [], "ids": [], "last",
-     "tasks": {array: [limit, [index]]},         the tasks of arrays so far
-     "grown": null or {name, vertices, edges}}   the cluster, if nodes joined
 """
 
 from __future__ import annotations
@@ -20,8 +10,7 @@ from __future__ import annotations
 import dataclasses
 from copy import copy
 from heapq import heappop, heappush
-from math import inf
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import msgspec
 from msgspec import to_builtins
@@ -29,15 +18,11 @@ from msgspec.structs import replace
 
 from simsched.errors import ConfigError, FormatError
 from simsched.formats.jobspec.jobspec import Jobspec, Task, build_resources
-from simsched.formats.rfc.dependency import Dependency
 from simsched.formats.text.immutable import freeze
-from simsched.graph.build.networkx_graph import from_rows
-from simsched.graph.cluster import Cluster
-from simsched.graph.write.plain_graph import rows_of
 from simsched.schedule.count_supply import is_of_units
 from simsched.schedule.orders.priority_rules import NAME as MULTIFACTOR
 from simsched.simulation.admission import Admission
-from simsched.simulation.checkpoint.checkpoint import DAMAGE, read_checkpoint
+from simsched.simulation.checkpoint.checkpoint import DAMAGE, Codec, read_checkpoint
 from simsched.simulation.environment import SUBMISSION
 from simsched.simulation.features import add_features_of_jobs
 from simsched.simulation.jobs.conditions import names_of
@@ -46,12 +31,13 @@ from simsched.simulation.jobs.priority_columns import refuse_job
 from simsched.simulation.licences.licence_pools import with_requests
 from simsched.simulation.listeners import Listener
 from simsched.simulation.reservations.reservation_rules import reservation_of
-from simsched.workload.job import ArrayTask, Job, Skip, Workload
+from simsched.workload.job import Job, Skip, Workload
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from simsched.graph.cluster import Cluster
     from simsched.match.requests.request import Request
     from simsched.simulation.engine import Engine
     from simsched.simulation.live.submission import SubmissionReader
@@ -162,95 +148,28 @@ class Arrivals(Listener):
         """Put another job of the same time in the place of one whose time has not come."""
         self._heap = [(time, at, job if at == ticket else old) for time, at, old in self._heap]
 
-    def plain(self, plain: Callable[[Job], Any]) -> dict[str, Any]:
-        """Return the jobs and tickets as plain values; `plain` turns a job into one."""
-        coming = [[ticket, plain(job)] for _, ticket, job in sorted(self._heap, key=_when)]
-        return {"coming": coming, "tickets": self._counted, "withdrawn": sorted(self._withdrawn)}
+    def state(self) -> dict[str, Any]:
+        """Return the jobs to come, and the tickets."""
+        coming = sorted(self._heap, key=_when)
+        tickets, jobs = [ticket for _, ticket, _ in coming], [job for *_, job in coming]
+        return {"coming": tickets, "jobs": jobs, "counted": self._counted, "withdrawn": self._withdrawn}
 
-    def put_back(self, state: Mapping[str, Any], read: Callable[[Any], Job]) -> None:
-        """Take over the jobs and tickets; `read` is the inverse of `plain`."""
-        jobs = [(ticket, read(document)) for ticket, document in state["coming"]]
-        self._heap = [(job.submit, ticket, job) for ticket, job in jobs]  # in order, hence a heap
-        self._counted, self._withdrawn = state["tickets"], set(state["withdrawn"])
-        for ticket, job in jobs:
-            if ticket not in self._withdrawn:
-                self._expect(job)
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Take over the state of an equal part; tickets stay valid."""
+        coming = zip(state["coming"], state["jobs"], strict=True)
+        self._heap = [(job.submit, ticket, job) for ticket, job in coming]  # in order, hence a heap
+        self._counted, self._withdrawn = state["counted"], set(state["withdrawn"])
+        for _, job in self.tickets:
+            self._expect(job)
 
     @property
     def tickets(self) -> Iterator[tuple[int, Job]]:
         """(Ticket, job) of the jobs that are to come."""
         return ((ticket, job) for _, ticket, job in self._heap if ticket not in self._withdrawn)
 
-    def take_over(self, other: Arrivals) -> None:
-        """Hold the same jobs as another value; tickets stay valid."""
-        self._heap, self._counted = list(other._heap), other._counted
-        self._withdrawn = set(other._withdrawn)
-        self.ids.update(other.ids)
-
 
 def _when(entry: tuple[float, int, Job]) -> tuple[float, int]:
     return entry[:2]
-
-
-PLAIN = tuple(name for name in Job.__struct_fields__ if name not in ("jobspec", "dependencies"))
-USUAL = {name: getattr(Job(id=0, submit=0, jobspec=None), name) for name in PLAIN}  # type: ignore[arg-type]
-"""Field of a job → its default, which the file does not repeat."""
-TIMES = ("runtime", "duration", "cancel_at", "deadline")
-"""Fields of a job that may be infinite, which JSON has no number for."""
-
-
-class _Specs:
-    """The jobspecs of a file, each once."""
-
-    def __init__(self) -> None:
-        self.documents: list[dict[str, Any]] = []
-        self._known: dict[int, int] = {}
-
-    def number(self, spec: Jobspec) -> int:
-        """Return the place of a jobspec."""
-        found = self._known.get(id(spec))
-        if found is None:
-            found = self._known[id(spec)] = len(self.documents)
-            self.documents.append(spec.to_dict())
-        return found
-
-    def job(self, job: Job) -> dict[str, Any]:
-        """Return a job as plain data."""
-        fields = {name: getattr(job, name) for name in PLAIN}
-        found = {
-            name: value for name, value in fields.items() if value != USUAL[name] or name in ("id", "submit")
-        }
-        found |= {name: _finite(found[name]) for name in TIMES if name in found}
-        found["jobspec"] = self.number(job.jobspec)
-        if job.dependencies:
-            found["dependencies"] = [one.to_json() for one in job.dependencies]
-        if job.array_task is not None:
-            found["array_task"] = to_builtins(job.array_task)
-        return found
-
-
-def plain_jobs(
-    growth: Growth,
-    arrivals: Arrivals,
-    expected: Workload,
-    reader: SubmissionReader,
-    grown: Cluster | None,
-) -> dict[str, Any]:
-    """Return the jobs of a simulation as plain data; `grown` is its cluster, if nodes joined."""
-    specs, record = _Specs(), growth.record()
-    body = {
-        "log": to_builtins(dataclasses.replace(expected, jobs=())),
-        "expected": [specs.number(job.jobspec) for job in expected],
-        "jobs": [specs.job(job) for job in record.handed_in],
-        "changes": [[number, *map(_finite, change)] for number, change in record.changes.items()],
-        "on_graph": record.on_graph,
-        "renewals": record.renewals,
-        "refused": [[number, *verdict] for number, verdict in record.refused.items()],
-        **arrivals.plain(specs.job),
-        **reader.state(),
-        "grown": None if grown is None else rows_of(grown.graph),
-    }
-    return {**body, "specs": specs.documents}
 
 
 class OpenCheckpoint:
@@ -259,6 +178,7 @@ class OpenCheckpoint:
     Attributes
     ----------
     head : the checkpoint.
+    specs : the jobspecs of its jobs.
     expected : the jobs that the simulation expected, and the facts of their log.
     grown : the cluster, if nodes joined since the beginning.
 
@@ -271,40 +191,34 @@ class OpenCheckpoint:
     def __init__(self, path: str | Path) -> None:
         self.head = read_checkpoint(path, of_open=True)
         try:
-            self._body = body = msgspec.json.decode(self.head.open)
-            self._specs = [_spec(document) for document in body["specs"]]
-            jobs = tuple(Job(id=0, submit=0, jobspec=self._specs[number]) for number in body["expected"])
+            found = msgspec.json.decode(self.head.open)
+            self.specs = [_spec(document) for document in found["specs"]]
+            # no value of these is of one machine
+            self._body = body = Codec(cast("Any", None), (), self.specs).value(found["jobs"])
+            jobs = tuple(Job(id=0, submit=0, jobspec=spec) for spec in body["expected"])
             log = {**body["log"], "skipped": tuple(Skip(**one) for one in body["log"]["skipped"])}
             self.expected = Workload(**{**log, "jobs": jobs})
-            self.grown = None if body["grown"] is None else Cluster(from_rows(body["grown"]))
+            self.grown: Cluster | None = body["grown"]
         except DAMAGE as error:
             raise FormatError(f"this checkpoint is damaged: {error!r}", where=str(path)) from None
 
-    def _job(self, document: Mapping[str, Any]) -> Job:
-        given = {**document, "jobspec": self._specs[document["jobspec"]]}
-        given |= {name: _number(given[name]) for name in TIMES if name in given}
-        given["dependencies"] = tuple(Dependency.from_json(one) for one in document.get("dependencies", ()))
-        if "array_task" in document:
-            given["array_task"] = ArrayTask(**document["array_task"])
-        return Job(**given)
-
-    def put_into(self, growth: Growth, arrivals: Arrivals, reader: SubmissionReader) -> None:
+    def put_into(self, growth: Growth, reader: SubmissionReader) -> None:
         """Bring the jobs into a fresh simulation of the same origin, and into the reader of submissions."""
-        body = self._body
-        changes = {number: tuple(map(_number, change)) for number, *change in body["changes"]}
-        jobs = [self._job(one) for one in body["jobs"]]
-        refused = {number: (result, reason) for number, result, reason in body["refused"]}
-        growth.repeat(GrowthRecord(jobs, changes, body["on_graph"], body["renewals"], refused))
-        arrivals.put_back(body, self._job)
-        reader.restore(body)
+        growth.repeat(GrowthRecord(*self._body["record"]))
+        reader.restore(self._body["reader"])
 
 
-def _finite(seconds: float | None) -> float | str | None:
-    return "inf" if seconds == inf else seconds
-
-
-def _number(value: Any) -> Any:
-    return inf if value == "inf" else value
+def jobs_of(
+    growth: Growth, expected: Workload, reader: SubmissionReader, grown: Cluster | None
+) -> dict[str, Any]:
+    """Return the jobs of a simulation for its checkpoint; `grown` is its cluster, if nodes joined."""
+    return {
+        "log": to_builtins(dataclasses.replace(expected, jobs=())),
+        "expected": [job.jobspec for job in expected],
+        "record": growth.record(),
+        "reader": reader.state(),
+        "grown": grown,
+    }
 
 
 def _spec(document: Mapping[str, Any]) -> Jobspec:

@@ -59,17 +59,18 @@ class LiveJob:
     ----------
     job : the job as it was submitted.
     number : its place among the jobs in submit order; None until its submit time.
+    ticket : by which it can be withdrawn before its submit time.
     """
 
-    __slots__ = ("_changed", "_ended", "_index", "_selection", "_sim", "_started", "_ticket", "_withdrawn",
-                 "job", "number")  # fmt: skip
+    __slots__ = ("_changed", "_ended", "_index", "_selection", "_sim", "_started", "_withdrawn",
+                 "job", "number", "ticket")  # fmt: skip
 
     def __init__(self, sim: Owner, job: Job) -> None:
         """Use `Simulation.submit`."""
         self._sim = sim
         self.job = job
         self.number: int | None = None
-        self._ticket = 0
+        self.ticket = 0
         self._withdrawn = False
         self._selection: Selection | None = None
         self._index: Index | None = None  # of the selection: the cluster may grow afterwards
@@ -80,7 +81,7 @@ class LiveJob:
     def copy_in(self, sim: Owner) -> LiveJob:
         """Return the same job in a copy of its simulation."""
         made = LiveJob(sim, self.job)
-        made.number, made._ticket, made._withdrawn = self.number, self._ticket, self._withdrawn
+        made.number, made.ticket, made._withdrawn = self.number, self.ticket, self._withdrawn
         made._selection, made._index = self._selection, self._index
         return made
 
@@ -233,15 +234,6 @@ class LiveJob:
     def is_watched(self) -> bool:
         """Whether anything waits for a change of the state."""
         return self._changed is not None
-
-    def note_ticket(self, ticket: int) -> None:
-        """Note by which ticket the job can be withdrawn before its submit time."""
-        self._ticket = ticket
-
-    @property
-    def ticket(self) -> int:
-        """The ticket of the job among the arrivals."""
-        return self._ticket
 
     def note_resources(self, selection: Selection) -> None:
         """Note that the job has other resources."""

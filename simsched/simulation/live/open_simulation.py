@@ -52,7 +52,7 @@ from simsched.simulation.live.growth import (
     Arrivals,
     Growth,
     OpenCheckpoint,
-    plain_jobs,
+    jobs_of,
     refuse_closed,
 )
 from simsched.simulation.live.job_changes import JobChanges, refuse_changes
@@ -331,7 +331,7 @@ class OpenSimulation(RunSession):
         self.growth.refuse(job)
         live = LiveJob(self, job)
         ticket = self.arrivals.hand_in(job)
-        live.note_ticket(ticket)
+        live.ticket = ticket
         self._watch.coming[ticket] = live
         return live
 
@@ -572,9 +572,8 @@ class OpenSimulation(RunSession):
         engine.add("watch", made._watch)
         made._reader = self._reader.copy()
         made.growth.repeat(self.growth.record())
-        made.arrivals.take_over(self.arrivals)
         engine.future.move_to(Environment(self.env.now) if env is None else env, now)
-        codec = codec_of(self.engine)
+        codec = codec_of(self.engine, in_memory=True)
         state = codec.value(codec.plain(capture(self.engine)))
         restore(engine, state)
         engine.recorder.take_lines(self.engine.recorder)
@@ -598,9 +597,7 @@ class OpenSimulation(RunSession):
             if path is not None:
                 log = replace(self.workload, jobs=self._expected)
                 grown = self.cluster is not self._base
-                jobs = plain_jobs(
-                    self.growth, self.arrivals, log, self._reader, self.cluster if grown else None
-                )
+                jobs = jobs_of(self.growth, log, self._reader, self.cluster if grown else None)
                 write_checkpoint(self.engine, path, identity_of(self._base, self.config), jobs)
             return self.copy()
 
@@ -638,7 +635,8 @@ class OpenSimulation(RunSession):
             head.head,
             identity,
             where=str(path),
-            enter=lambda: head.put_into(made.growth, made.arrivals, made._reader),
+            enter=lambda: head.put_into(made.growth, made._reader),
+            specs=head.specs,
         )
         for event in engine.future.pending():
             if event.kind == "grow":

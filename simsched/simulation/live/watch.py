@@ -100,7 +100,7 @@ class Watch(Listener):
                     live.note_resources(engine.plan.held[number])
         for ticket, job in arrivals.tickets:
             self.coming[ticket] = live = LiveJob(self._simulation, job)
-            live.note_ticket(ticket)
+            live.ticket = ticket
 
     # -- `Listener` -------------------------------------------------------------------------------
 
