@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from simsched.cli.support.output import print_lines
+from simsched.cli.support.output import answer
 from simsched.cli.support.verbs import add_verb
 from simsched.declare.flags import Flags, flag
 
@@ -44,13 +44,9 @@ def register(subparsers: Subparsers) -> None:
 def run_check(args: argparse.Namespace) -> int:
     """Print the findings; return 0 if they are notes only, else 1."""
     from simsched.check.rules import check_files
-    from simsched.declare.answers import json_text
 
     result = check_files(args.files, args.site)
-    if args.format == "json":
-        print_lines([json_text(result.to_dict())], "json")
-    else:
-        print_lines(_lines(result), "text")
+    answer(args.format, result.to_dict, lambda: _lines(result), ensure_ascii=True)
     return 0 if result else 1
 
 

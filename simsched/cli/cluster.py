@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+import sys
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from simsched.cli.cluster_make import FORMS, run_convert, run_make
-from simsched.cli.support.output import put, write
+from simsched.cli.support.messages import warn_of
+from simsched.cli.support.output import answer, print_lines, put
 from simsched.cli.support.verbs import add_verb
 from simsched.declare.flags import Flags, add_flags, field, flag
 from simsched.declare.kinds import choice
+from simsched.errors import ConfigError, FormatError, SimschedError
 from simsched.text_table import table_lines
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Iterator
 
     from simsched.cli.support.parser import Subparsers
+    from simsched.formats.cluster.recipe import Recipe
     from simsched.graph.cluster import Cluster
+    from simsched.graph.inspect.view import Summary
+    from simsched.graph.resource_graph import ResourceGraph
 
-
+FORMS = ("r", "r+jgf", "jgf", "treepool", "graphml")
+MAX_NODES = 1_000_000
+MAKE_OPTIONS = ("hosts", "sockets", "numa", "cores", "gpus", "memory")
 Count = Annotated[int | None, flag("N", type=int)]
 """A number whose bounds are those of a recipe."""
 
@@ -204,14 +213,11 @@ def run_show(args: argparse.Namespace) -> int:
         draw = drawing.dot if args.dot else drawing.svg
         text = draw(cluster.graph, args.subsystem or CONTAINMENT, apart=args.apart or None)
         put(text, args.output, "xml" if args.svg else "other")
-    elif args.format == "json":
-        from simsched.declare.answers import json_text
+    else:
         from simsched.graph.inspect.view import summary
 
         facts = summary(cluster.graph, cluster.name, cluster.source)
-        put(json_text(facts, ensure_ascii=False) + "\n", args.output, "json")
-    else:
-        put("\n".join(_text(cluster, args)) + "\n", args.output, "text")
+        answer(args.format, lambda: facts, lambda: _text(cluster, facts, args), args.output)
     return 0
 
 
@@ -230,13 +236,11 @@ def _show_found(cluster: Cluster, args: argparse.Namespace) -> int:
     return 0 if lines else 1
 
 
-def _text(cluster: Cluster, args: argparse.Namespace) -> list[str]:
-    from simsched.errors import ConfigError
-    from simsched.graph.inspect.view import summary, tree_lines
+def _text(cluster: Cluster, found: Summary, args: argparse.Namespace) -> list[str]:
+    from simsched.graph.inspect.view import tree_lines
     from simsched.graph.resource_graph import CONTAINMENT
 
     graph = cluster.graph
-    found = summary(graph)
     if args.subsystem not in (None, *found.subsystems):
         known = ", ".join(found.subsystems)
         raise ConfigError(
@@ -245,7 +249,8 @@ def _text(cluster: Cluster, args: argparse.Namespace) -> list[str]:
     lines = [f"{cluster.name}: {found.targets:,} execution targets, {len(graph):,} vertices"]
     others = [name for name in found.subsystems if name != CONTAINMENT]
     lines += [f"subsystems: {', '.join(found.subsystems)}"] if others else []
-    lines += ["", *table_lines([("type", "vertices", "units"), *_rows(found)], right=[1, 2])]
+    kinds = [(kind, f"{count:,}", found.units[kind]) for kind, count in found.vertices.items()]
+    lines += ["", *table_lines([("type", "vertices", "units"), *kinds], right=[1, 2])]
     lines += ["", *table_lines([("targets", "each holds", "properties", "status"), *_groups(found)])]
     if found.properties:
         having = [(name, f"{count:,}") for name, count in found.properties.items()]
@@ -258,11 +263,7 @@ def _text(cluster: Cluster, args: argparse.Namespace) -> list[str]:
     return lines
 
 
-def _rows(found: Any) -> list[tuple[str, str, str]]:
-    return [(kind, f"{count:,}", found.units[kind]) for kind, count in found.vertices.items()]
-
-
-def _groups(found: Any) -> list[tuple[str, str, str, str]]:
+def _groups(found: Summary) -> list[tuple[str, str, str, str]]:
     """Return one row per group of equal targets; long hostlists are shortened."""
     rows = []
     for group in found.groups:
@@ -281,20 +282,270 @@ def run_diff(args: argparse.Namespace) -> int:
     from simsched.graph.inspect.diff import diff
 
     found = diff(load_cluster(args.left).graph, load_cluster(args.right).graph)
-    if args.format == "json":
-        from simsched.declare.answers import json_text
-
-        write(json_text(found, ensure_ascii=False) + "\n", "json")
-    else:
-        for one in found:
-            print(one)
+    answer(args.format, lambda: found, lambda: found)
     return 1 if found else 0
 
 
 def run_list(_: argparse.Namespace) -> int:
     """Print the names of the bundled clusters, with a line on each."""
     from simsched.bundled import summaries
-    from simsched.text_table import table_lines
 
-    print("\n".join(table_lines(summaries("clusters").items())))
+    print_lines(table_lines(summaries("clusters").items()), "text")
+    return 0
+
+
+# --- the actions ``cluster make`` and ``cluster convert``: build a cluster, edit it and write it
+
+
+def run_make(args: argparse.Namespace) -> int:
+    """Make a cluster from a recipe or from options, and write it."""
+    from simsched.formats.cluster.recipe import format_recipe
+    from simsched.graph.build.cluster_files import graph_from_document
+    from simsched.graph.cluster import Cluster
+    from simsched.graph.write.losses import MEASURED, losses
+
+    document, where = _made_from_file(args) or _recipe_of(args)
+    name = args.name or document.get("name") or "cluster"
+    with _by_options(args):
+        graph = graph_from_document({**document, "name": name}, name=name, where=where)
+    if args.form == "recipe":
+        _refuse_properties_of_some(args)
+        put(format_recipe({**document, "name": name}), args.output)
+        return 0
+    cluster = Cluster(graph, name=name)
+    for text in args.properties:
+        label, equals, hosts = text.partition("=")
+        if equals:
+            cluster = _edited(cluster, [], [f"{label}={hosts}"])
+    form = args.form or ("r" if not losses(cluster.graph, "r") else "r+jgf")
+    return _write(cluster.graph, args, form, [MEASURED] if args.memory is not None else [])
+
+
+def _made_from_file(args: argparse.Namespace) -> tuple[dict[str, Any], str] | None:
+    """Return the recipe document for ``--for`` or ``--like``; None if neither is given.
+
+    Raises
+    ------
+    ConfigError
+        for options that contradict them.
+    """
+    from simsched.formats.cluster.recipe import recipe_document
+
+    if args.trace is None and args.like is None:
+        return None
+    flag = "--for" if args.like is None else "--like"
+    allowed = () if args.like is None else ("hosts",)
+    given = [key for key in MAKE_OPTIONS if getattr(args, key) is not None and key not in allowed]
+    if args.recipe is not None or given or (args.trace is not None and args.like is not None):
+        other = f"--{given[0]}" if given else "a recipe" if args.recipe is not None else "--for"
+        raise ConfigError(f"{flag} and {other} are both given", where="cluster make", expected="one of them")
+    recipe = _of_trace(args) if args.like is None else _like(args)
+    document = recipe_document(recipe)
+    for text in args.properties:
+        if "=" not in text:
+            for group in document["groups"]:
+                group["properties"] = list(dict.fromkeys([*group.get("properties", []), text]))
+    if args.racks is not None:
+        document["racks"] = args.racks
+    return document, args.trace or args.like
+
+
+def _of_trace(args: argparse.Namespace) -> Recipe:
+    """Return the machine of a trace, with its assumptions as a warning."""
+    from simsched.workload.load import load_workload
+    from simsched.workload.machine_of_trace import machine_of
+
+    if args.nodes is not None:
+        raise ConfigError("--for and --nodes are both given", where="cluster make", expected="one of them")
+    workload = load_workload(args.trace)
+    found = machine_of(workload)
+    warn_of(found.notes, args.trace)
+    return found.recipe
+
+
+def _like(args: argparse.Namespace) -> Recipe:
+    """Return nodes that are like those of a file, which has nodes of one kind."""
+    from simsched.formats.cluster.recipe import Recipe
+    from simsched.formats.rfc.hostlist import Hostlist
+
+    given = _recipe_in(args.like)
+    if len(given.groups) != 1:
+        raise ConfigError(
+            f"there are {len(given.groups)} kinds of nodes", where=args.like, expected="nodes of one kind"
+        )
+    like = given.groups[0]
+    if args.hosts is not None:
+        hosts = tuple(Hostlist.parse(args.hosts, where="--hosts").expand(MAX_NODES))
+        if args.nodes not in (None, len(hosts)):
+            text = f"--hosts and --nodes differ: {len(hosts):,} and {args.nodes:,}"
+            raise ConfigError(text, where="cluster make", expected="one of them")
+    elif args.nodes is not None and 0 < args.nodes <= MAX_NODES:
+        hosts = tuple(f"node{number}" for number in range(args.nodes))
+    else:
+        expected = f"--hosts, or --nodes from 1 to {MAX_NODES:,}"
+        raise ConfigError("the number of nodes is not given", where="--like", expected=expected)
+    none: frozenset[str] = frozenset()
+    group = replace(like, name="node", hosts=hosts, status="up", down=none, drained=none, levels=())
+    return Recipe(name=None, groups=(group,))
+
+
+def _refuse_properties_of_some(args: argparse.Namespace) -> None:
+    """Raise ConfigError for properties of some hosts, since all nodes of a recipe's group are equal."""
+    some = next((text for text in args.properties if "=" in text), None)
+    if some is not None:
+        raise ConfigError(
+            "a recipe cannot represent a property of some nodes of a group",
+            where=f"--property {some}",
+            expected=f"--format {', '.join(FORMS)}",
+        )
+
+
+@contextmanager
+def _by_options(args: argparse.Namespace) -> Iterator[None]:
+    """Report a fault of the recipe at the option that it comes from, if the user wrote no recipe."""
+    try:
+        yield
+    except SimschedError as error:
+        group, dot, key = (error.where or "").partition("groups[0].")
+        if args.recipe is not None or group or not dot:
+            raise
+        option = f"--{'nodes' if key == 'count' else key}"
+        raise type(error)(error.message, where=option, expected=error.expected) from None
+
+
+def _recipe_of(args: argparse.Namespace) -> tuple[dict[str, Any], str | None]:
+    """Return the recipe document that a file or the options describe."""
+    from simsched.formats.text.documents import load_document, read_text
+
+    options = {key: value for key in MAKE_OPTIONS if (value := getattr(args, key)) is not None}
+    everywhere = [text for text in args.properties if "=" not in text]
+    if args.recipe is not None:
+        if options or args.nodes or args.racks or everywhere:
+            raise ConfigError(
+                "a recipe and options are both given", where="cluster make", expected="one of them"
+            )
+        document = load_document(read_text(args.recipe), args.recipe)
+        if not isinstance(document, dict) or "groups" not in document:
+            raise FormatError(
+                "this is not a cluster recipe", where=args.recipe, expected="a mapping with 'groups'"
+            )
+        return document, str(args.recipe)
+    if args.nodes is None and args.hosts is None:
+        raise ConfigError(
+            "there is nothing to make", where="cluster make", expected="a recipe, --nodes, --hosts or --for"
+        )
+    group: dict[str, Any] = {
+        "name": "node",
+        **({} if args.nodes is None else {"count": args.nodes}),
+        **options,
+    }
+    if everywhere:
+        group["properties"] = everywhere
+    racks = {} if args.racks is None else {"racks": args.racks}
+    return {"groups": [group], **racks}, None
+
+
+def run_convert(args: argparse.Namespace) -> int:
+    """Write a cluster in another format, after the edits of the options."""
+    from simsched.graph import edit
+    from simsched.graph.cluster import load_cluster
+    from simsched.graph.write.losses import STATUS, losses
+
+    if args.form == "recipe":
+        return _convert_to_recipe(args)
+    cluster = load_cluster(args.cluster)
+    if args.hosts:
+        cluster = edit.restrict(cluster, args.hosts)
+    if args.remove:
+        cluster = edit.remove_nodes(cluster, args.remove)
+    if args.constraint:
+        from simsched.formats.rfc.constraint import parse_constraint
+
+        cluster = edit.restrict(cluster, parse_constraint(args.constraint))
+    graph = _edited(cluster, args.statuses, args.properties).graph
+    required = [STATUS] if any(not text.startswith("up=") for text in args.statuses) else []
+    lost = any(sentence.startswith(STATUS) for sentence in losses(graph, "r"))
+    return _write(graph, args, args.form or ("r+jgf" if required and lost else "r"), required)
+
+
+def _convert_to_recipe(args: argparse.Namespace) -> int:
+    """Write the nodes of a site's own file, or of a recipe, as a recipe.
+
+    Raises
+    ------
+    ConfigError
+        for edits, and for files whose resources are vertices of a graph (JGF, GRUG).
+    """
+    from simsched.formats.cluster.recipe import format_recipe, recipe_document
+
+    if args.hosts or args.remove or args.constraint or args.statuses or args.properties:
+        raise ConfigError(
+            "a recipe is written without edits", where="--to recipe", expected="no other option"
+        )
+    put(format_recipe(recipe_document(_recipe_in(args.cluster))), args.output)
+    return 0
+
+
+def _recipe_in(name: str) -> Recipe:
+    """Return the recipe of a file, with its notes as a warning; errors as `load_cluster`."""
+    from pathlib import Path
+
+    from simsched import bundled
+    from simsched.formats.cluster.recipe import is_recipe, parse_recipe
+    from simsched.formats.machines.read import describe_text
+    from simsched.formats.text.documents import load_document, name_of, opener, read_text
+
+    path = bundled.resolve("clusters", name)
+    text, where = read_text(path), name_of(path)
+    found = describe_text(text, where, open_file=opener(path))
+    if found is not None and not found.recipe.groups:
+        text = f"{found.format} describes no nodes"
+        raise FormatError(text, where=where, expected="a file that lists nodes")
+    if found is not None:
+        warn_of(found.notes, where)
+        return replace(found.recipe, name=found.recipe.name or bundled.plain_name(Path(path)))
+    document = load_document(text, where) if text.lstrip()[:1] != "<" else None
+    if not is_recipe(document):
+        expected = f"{', '.join(FORMS)}; a recipe is written of a site's own file or of a recipe"
+        raise ConfigError(f"{name} cannot be written as a recipe", where="--to", expected=expected)
+    return parse_recipe(document, where=where)
+
+
+def _edited(cluster: Cluster, statuses: list[str], properties: list[str]) -> Cluster:
+    """Apply ``STATUS=HOSTS`` and ``NAME=HOSTS``."""
+    from simsched.graph import edit
+
+    for text in (*statuses, *properties):
+        if "=" not in text:
+            raise ConfigError(f"{text!r} has no hosts", expected="NAME=HOSTLIST")
+    for text in statuses:
+        status, _, hosts = text.partition("=")
+        cluster = edit.set_status(cluster, hosts, status)
+    for text in properties:
+        name, _, hosts = text.rpartition("=")
+        cluster = edit.add_properties(cluster, hosts, name)
+    return cluster
+
+
+def _write(graph: ResourceGraph, args: argparse.Namespace, form: str, required: list[str]) -> int:
+    """Write a graph, and list the facts that the format cannot represent on standard error.
+
+    Raises
+    ------
+    ConfigError
+        if the format cannot represent something `required` (the beginning of a sentence of `losses`).
+    """
+    from simsched.graph.write.documents_of import to_bytes
+    from simsched.graph.write.losses import losses
+
+    lost = losses(graph, form)
+    refused = next((text for text in lost if text.startswith(tuple(required))), None) if required else None
+    if refused is not None:
+        raise ConfigError(f"{form} cannot represent the result: {refused}", expected="r+jgf or jgf")
+    expand = False if args.compact else None
+    put(to_bytes(graph, form, dialect=args.dialect, expand=expand), args.output)
+    if args.form is None and form != "r":
+        print(f"written as {form}: r cannot represent the result", file=sys.stderr)
+    for sentence in lost:
+        print(f"not represented by {form}: {sentence}", file=sys.stderr)
     return 0

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from simsched.cli.support.verbs import add_verb
 from simsched.declare.flags import Flags, flag
+from simsched.errors import SimschedError
 
 if TYPE_CHECKING:
     import argparse
@@ -86,7 +87,6 @@ def _complete_values(parser: argparse.ArgumentParser, named: Mapping[str, list[s
 
 def _installed_verbs() -> list[str]:
     from simsched.cli import VERBS, load_verbs
-    from simsched.errors import SimschedError
 
     found = []
     for verb, (module, _) in VERBS.items():

@@ -6,11 +6,14 @@ The module is named after the more general of its two verbs.
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from simsched.cli.support.output import print_lines, write
 from simsched.cli.support.parser import Parser
-from simsched.errors import ConfigError, FormatError
+from simsched.cli.support.verbs import add_verb
+from simsched.declare.flags import Flags, field, flag
+from simsched.declare.kinds import choice
+from simsched.errors import ConfigError, FormatError, RequestError
 
 if TYPE_CHECKING:
     import argparse
@@ -38,75 +41,67 @@ class _WithCommand(Parser):
         return found, rest
 
 
+class JobFlags(Flags, frozen=True, kw_only=True):
+    """Attributes of requests.
+
+    duration : duration of the jobspec (RFC 23): 90, 30m, 1.5h, inf.
+    constraint : constraint of the jobspec (RFC 35): 'ssd and not host:node[0-3]'.
+    queue : queue of the jobspec.
+    """
+
+    duration: Annotated[str | None, flag("D")] = None
+    constraint: Annotated[str | None, flag("C")] = None
+    queue: Annotated[str | None, flag("NAME")] = None
+
+
+class ShapeFlags(Flags, frozen=True, kw_only=True):
+    """Expand an RFC 46 shape into the resources of a jobspec.
+
+    Expand an RFC 46 shape into the resources of a jobspec or, with --from, print the shortest shape of the
+    resources of a file.
+
+    shape : a shape such as slot=4/[core=2;gpu], or - for standard input.
+    format : yaml (default), json or shape (default with --from).
+    source : read jobspecs, resources or shapes from FILE.
+    jobspec : print a whole jobspec instead of its resources.
+
+    JSON Schema of a jobspec: simsched schema rfc14.
+    """
+
+    shape: Annotated[str | None, flag("SHAPE", positional=True, nargs="?")] = None
+    format: Literal["yaml", "json", "shape"] | None = None
+    source: Annotated[str | None, flag("FILE")] = field(name="from", default=None)
+    jobspec: bool = False
+
+
+class ConvertFlags(Flags, frozen=True, kw_only=True):
+    """Convert requests between jobspec, shape, Job Object and constraint formats.
+
+    Convert jobspecs, shapes and SSS Job Objects (sss), or constraints (rfc31: JSON, rfc35: text). The target
+    jobspec is version 1, which Flux takes, or 999 with a note if V1 cannot express the request. The targets
+    json and yaml only change the syntax of a jobspec; jobs (jobs.yaml) and jsonl make a workload of Job
+    Objects.
+
+    file : jobspecs, shapes, Job Objects or a constraint, or - for standard input.
+    to : format to write.
+    cluster : resolve host patterns of Job Objects on this cluster.
+    format : syntax of jobspec and v1 (default yaml).
+
+    JSON Schema of a jobspec: simsched schema rfc14 or v1.
+    """
+
+    file: Annotated[str, flag("FILE", positional=True)]
+    to: Annotated[str, choice(*TARGETS)]
+    cluster: Annotated[str | None, flag("CLUSTER")] = None
+    format: Literal["yaml", "json"] | None = None
+
+
 def register(subparsers: Subparsers) -> None:
-    """Add the parsers of the two verbs."""
-    _register_shape(subparsers)
-    _register_convert(subparsers)
-
-
-def _job_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--duration", metavar="D", help="duration of the jobspec (RFC 23): 90, 30m, 1.5h, inf"
-    )
-    parser.add_argument(
-        "--constraint", metavar="C", help="constraint of the jobspec (RFC 35): 'ssd and not host:node[0-3]'"
-    )
-    parser.add_argument("--queue", metavar="NAME", help="queue of the jobspec")
-
-
-def _register_shape(subparsers: Subparsers) -> None:
-    parser = subparsers.add_parser(
-        "shape",
-        help="expand an RFC 46 shape into the resources of a jobspec",
-        description="Expand an RFC 46 shape into the resources of a jobspec or, with --from, print the "
-        "shortest shape of the resources of a file.",
-        usage="simsched shape [options] (SHAPE | --from FILE) [-- COMMAND…]",
-        epilog="JSON Schema of a jobspec: simsched schema rfc14.",
-    )
-    parser.__class__ = _WithCommand
-    parser.add_argument(
-        "shape",
-        nargs="?",
-        metavar="SHAPE",
-        help="a shape such as slot=4/[core=2;gpu], or - for standard input",
-    )
-    parser.add_argument(
-        "--format",
-        choices=("yaml", "json", "shape"),
-        help="yaml (default), json or shape (default with --from)",
-    )
-    parser.add_argument(
-        "--from", dest="source", metavar="FILE", help="read jobspecs, resources or shapes from FILE"
-    )
-    parser.add_argument(
-        "--jobspec", action="store_true", help="print a whole jobspec instead of its resources"
-    )
-    _job_options(parser)
-    parser.set_defaults(run=shape)
-
-
-def _register_convert(subparsers: Subparsers) -> None:
-    parser = subparsers.add_parser(
-        "convert",
-        help="convert requests between jobspec, shape, Job Object and constraint formats",
-        description="Convert jobspecs, shapes and SSS Job Objects (sss), or constraints (rfc31: JSON, "
-        "rfc35: text). The target jobspec is version 1, which Flux takes, or 999 with a note if V1 cannot "
-        "express the request. The targets json and yaml only change the syntax of a jobspec; jobs "
-        "(jobs.yaml) and jsonl make a workload of Job Objects.",
-        usage="simsched convert [options] FILE --to TARGET [-- COMMAND…]",
-        epilog="JSON Schema of a jobspec: simsched schema rfc14 or v1.",
-    )
-    parser.__class__ = _WithCommand
-    parser.add_argument(
-        "file", metavar="FILE", help="jobspecs, shapes, Job Objects or a constraint, or - for standard input"
-    )
-    parser.add_argument("--to", required=True, choices=TARGETS, help="format to write")
-    parser.add_argument(
-        "--cluster", metavar="CLUSTER", help="resolve host patterns of Job Objects on this cluster"
-    )
-    parser.add_argument("--format", choices=("yaml", "json"), help="syntax of jobspec and v1 (default yaml)")
-    _job_options(parser)
-    parser.set_defaults(run=convert)
+    """Add the verbs `shape` and `convert`."""
+    usage = "simsched shape [options] (SHAPE | --from FILE) [-- COMMAND…]"
+    add_verb(subparsers, "shape", shape, ShapeFlags, JobFlags, usage=usage).__class__ = _WithCommand
+    usage = "simsched convert [options] FILE --to TARGET [-- COMMAND…]"
+    add_verb(subparsers, "convert", convert, ConvertFlags, JobFlags, usage=usage).__class__ = _WithCommand
 
 
 # ---------------------------------------------------------------- shape
@@ -118,8 +113,7 @@ def shape(args: argparse.Namespace) -> int:
         raise ConfigError(
             "there has to be exactly one source", where="shape", expected="SHAPE or --from FILE"
         )
-    job_options = (args.duration, args.constraint, args.queue, args.command)
-    if not args.jobspec and any(option is not None for option in job_options):
+    if not args.jobspec and any(option is not None for option in _job_options(args).values()):
         raise ConfigError(
             "a duration, constraint, queue or command needs a jobspec",
             where="shape",
@@ -159,8 +153,12 @@ def _some(found: list[T], path: str) -> list[T]:
     return found
 
 
+def _job_options(args: argparse.Namespace) -> dict[str, Any]:
+    return {name: getattr(args, name) for name in (*JobFlags.__struct_fields__, "command")}
+
+
 def _jobs(args: argparse.Namespace) -> list[Jobspec]:
-    options = {name: getattr(args, name) for name in ("duration", "constraint", "queue", "command")}
+    options = _job_options(args)
     if args.source is not None or args.shape == "-":
         from simsched.formats.request_files import load_requests
 
@@ -233,7 +231,6 @@ def convert(args: argparse.Namespace) -> int:
 def _submittable(job: Jobspec, where: str) -> Jobspec:
     """Return a request by RFC 25, as Flux takes it; by RFC 14, with a note, if V1 cannot express it."""
     from simsched.cli.support.messages import note
-    from simsched.errors import RequestError
 
     timed = job if job.duration is not None or "duration" in job.system else job.with_system(duration=0.0)
     try:
@@ -250,20 +247,19 @@ def _requests(args: argparse.Namespace, text: str, where: str) -> list[Jobspec]:
     from simsched.formats.request_files import overridden, requests_of
     from simsched.formats.text.sniffing import is_xml
 
-    options = {name: getattr(args, name) for name in ("duration", "constraint", "queue", "command")}
+    options = _job_options(args)
     if is_xml(text):
         from simsched.cli.options.job_objects import note_losses, records_of
 
         records = records_of(args, text, where)
         note_losses(records)
-        given = {key: value for key, value in options.items() if value is not None}
-        jobs = overridden([record.jobspec for record in records], given)
+        found = [record.jobspec for record in records]
     elif (commands := from_command(text, where)) is not None:
-        given = {key: value for key, value in options.items() if value is not None}
-        jobs = overridden([request.jobspec for request in commands], given)
+        found = [request.jobspec for request in commands]
     else:
-        jobs = requests_of(text, where, **options)
-    return _some(jobs, args.file)
+        return _some(requests_of(text, where, **options), args.file)
+    given = {key: value for key, value in options.items() if value is not None}
+    return _some(overridden(found, given), args.file)
 
 
 def _convert_constraint(args: argparse.Namespace) -> int:

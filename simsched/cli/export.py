@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import argparse
 
     from simsched.cli.support.parser import Subparsers
+    from simsched.report.data.gantt_view import GanttView
 
 
 class ExportFlags(Flags, frozen=True, kw_only=True):
@@ -60,26 +61,30 @@ def register(subparsers: Subparsers) -> None:
     add_flags(part, PartFlags)
 
 
-def run_export(args: argparse.Namespace) -> int:
-    """Write or print the run."""
-    from simsched.files import replacing
+def part_of_run(args: argparse.Namespace, **more: Any) -> GanttView | None:
+    """Return the part of a run that the options choose, with `more` of a chart; None without any of them."""
     from simsched.formats.rfc.clock import parse_when
     from simsched.report.data.gantt_view import GanttView
-    from simsched.report.exports.run_formats import export_text
-    from simsched.report.run_views import load_run
 
-    given: dict[str, Any] = {
-        "start": args.start,
-        "end": args.end,
+    chosen: dict[str, Any] = {
+        "start": None if args.start is None else parse_when(args.start, "--from"),
+        "end": None if args.end is None else parse_when(args.end, "--until"),
         "nodes": args.nodes,
         "users": tuple(args.user or ()),
         "queues": tuple(args.queue or ()),
+        **more,
     }
-    for name, option in (("start", "--from"), ("end", "--until")):
-        if given[name] is not None:
-            given[name] = parse_when(given[name], option)
-    chosen = {name: value for name, value in given.items() if value not in (None, ())}
-    view = GanttView(**chosen) if chosen else None
+    given = {name: value for name, value in chosen.items() if value not in (None, (), False)}
+    return GanttView(**given) if given else None
+
+
+def run_export(args: argparse.Namespace) -> int:
+    """Write or print the run."""
+    from simsched.files import replacing
+    from simsched.report.exports.run_formats import export_text
+    from simsched.report.run_views import load_run
+
+    view = part_of_run(args)
     parts = export_text(load_run(args.directory), args.to, view=view, jobs=args.job or (), tracks=args.tracks)
     if args.output is None or args.output == "-":
         for text in parts:

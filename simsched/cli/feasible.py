@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from simsched.cli.options.queue_options import add_queue_options, configured_text, queue_question
 from simsched.cli.options.requests import (
     AS_CLUSTER,
     REFUSALS,
     NamedRequest,
+    QueueFlags,
     add_common,
     as_text,
+    configured_text,
     note_clusters,
     note_sharing,
     outcome_of,
+    queue_question,
     read_requests,
     split,
 )
@@ -29,9 +31,8 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Iterator, Mapping
 
-    from simsched.cli.options.queue_options import QueueQuestion
     from simsched.cli.options.request_answers import Yes
-    from simsched.cli.options.requests import Answers
+    from simsched.cli.options.requests import Answers, QueueQuestion
     from simsched.cli.support.parser import Subparsers
     from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.match.outcome import Outcome
@@ -65,7 +66,7 @@ def register(subparsers: Subparsers) -> None:
         run_feasible,
         add_common,
         FeasibleFlags,
-        add_queue_options,
+        QueueFlags,
         answers=["feasible-answers"],
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from simsched import human
@@ -12,16 +13,16 @@ from simsched.cli.options.site_options import add_site, noted_use, place_site, r
 from simsched.cli.options.workloads import add_reading, read_inputs, read_workloads, write_ignored
 from simsched.cli.support.heartbeat import expected, heartbeat
 from simsched.cli.support.messages import note
-from simsched.cli.support.output import write
+from simsched.cli.support.output import answer, write
 from simsched.cli.support.verbs import add_verb
 from simsched.declare.flags import Flags, flag
+from simsched.errors import ConfigError
 from simsched.formats.rfc.clock import Clock
 from simsched.text_table import table_lines
 
 if TYPE_CHECKING:
     import argparse
 
-    from simsched.cli.support.output import Form
     from simsched.cli.support.parser import Subparsers
     from simsched.graph.cluster import Cluster
     from simsched.simulation.forecast.forecast_quantiles import StartQuantiles
@@ -35,7 +36,6 @@ _OF_WORKLOADS = ("transform", "limit", "constrain", "strict", "start_date")
 NEVER = float("inf")
 SNAPSHOT = Clock(0)
 """The clock of a queue snapshot whose times count from 1970."""
-_FORM: dict[str, Form] = {"json": "json", "text": "text"}
 
 
 class ForecastFlags(Flags, frozen=True, kw_only=True):
@@ -80,9 +80,6 @@ def register(subparsers: Subparsers) -> None:
 
 def run_forecast(args: argparse.Namespace) -> int:
     """Print when each waiting job would start."""
-    from pathlib import Path
-
-    from simsched.errors import ConfigError
     from simsched.simulation.forecast.forecast_quantiles import learn
     from simsched.simulation.forecast.horizon_errors import errors_json, errors_text
     from simsched.simulation.forecast.start_times import forecast_at, forecast_with_past
@@ -128,7 +125,7 @@ def run_forecast(args: argparse.Namespace) -> int:
         at, found, past = forecast_with_past(cluster, workload, at, **options)
         learnt = learn(past, levels)
     if args.errors:
-        write(errors_json(learnt) if args.format == "json" else errors_text(learnt), _FORM[args.format])
+        write(errors_json(learnt) if args.format == "json" else errors_text(learnt), args.format)
     else:
         _put(learnt.added_to(found, at), at, args.format, clock, learnt)
     return 0
@@ -145,8 +142,6 @@ def _levels(args: argparse.Namespace) -> tuple[float, ...]:
 
 def _refuse_without_past(args: argparse.Namespace, levels: tuple[float, ...]) -> None:
     """Raise ConfigError for options about the past that a workload or a checkpoint does not have."""
-    from simsched.errors import ConfigError
-
     if args.learn_from is not None:
         raise ConfigError(
             "a workload is learnt from itself", where="--learn-from", expected="CLUSTER SNAPSHOT"
@@ -222,7 +217,6 @@ def _run_live(
     """Print the forecasts of a queue snapshot."""
     from dataclasses import replace
 
-    from simsched.errors import ConfigError
     from simsched.formats.rfc.clock import seconds_on
     from simsched.graph.cluster import load_cluster
     from simsched.simulation.forecast.live_cluster import live_at
@@ -295,9 +289,6 @@ def _rules_of_run(args: argparse.Namespace) -> dict[str, Any]:
     ConfigError, RunError
         if it is not a run directory, does not record its command, or an input has changed.
     """
-    from pathlib import Path
-
-    from simsched.errors import ConfigError
     from simsched.simulation.options.run_config import from_document
 
     folder = Path(args.cluster)
@@ -315,28 +306,26 @@ def _put(
     found: list[Forecast], at: float, form: str, clock: Clock | None, learnt: StartQuantiles | None = None
 ) -> None:
     levels = () if learnt is None else learnt.levels
-    if form == "json":
-        write(_as_json(found, levels) + "\n", "json")
-    else:
-        write(_as_text(found, at, clock, levels) + "\n")
+    answer(form, lambda: _rows(found, levels), lambda: _lines(found, at, clock, levels), indent=1)
     if not found:
         note("no job waits at that time")
     if learnt is not None:
         note(learnt.text)
 
 
-def _as_json(found: list[Forecast], levels: tuple[float, ...]) -> str:
-    from simsched.declare.answers import json_text, written
+def _rows(found: list[Forecast], levels: tuple[float, ...]) -> list[dict[str, Any]]:
+    """Return the forecasts as JSON data, with quantiles where there are levels of them."""
+    from simsched.declare.answers import written
 
     rows: list[dict[str, Any]] = written(found)
     for row in rows:
         size, starts = row.pop("size"), row.pop("quantiles") or [None] * len(levels)
         if levels:
             row |= {"size": size, "quantiles": {f"{k:g}": v for k, v in zip(levels, starts, strict=True)}}
-    return json_text(rows, 1, ensure_ascii=False)
+    return rows
 
 
-def _as_text(found: list[Forecast], at: float, clock: Clock | None, levels: tuple[float, ...]) -> str:
+def _lines(found: list[Forecast], at: float, clock: Clock | None, levels: tuple[float, ...]) -> list[str]:
     """Return a table; times are dates if the clock is known, and else seconds.
 
     A line above the table names the zone, unless each date does: those of a queue snapshot end with Z.
@@ -356,7 +345,7 @@ def _as_text(found: list[Forecast], at: float, clock: Clock | None, levels: tupl
     lines = table_lines(rows, range(7 + len(levels)), least=least, gap=" ")
     if clock is not None and clock != SNAPSHOT:
         lines.insert(0, f"as of {clock.text(at)}, {clock.zone_text}")
-    return "\n".join(lines)
+    return lines
 
 
 def _ahead(seconds: float) -> str:

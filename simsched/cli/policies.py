@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from simsched.cli.support.output import print_lines, write
+from simsched.cli.support.output import answer
 from simsched.cli.support.verbs import add_verb
 from simsched.declare.flags import Flags, flag
 from simsched.errors import ConfigError, did_you_mean
@@ -95,19 +95,18 @@ def run_policies(args: argparse.Namespace) -> int:
             hint = f"; it is one of the {homes[0]}" if homes else did_you_mean(kind, CATALOGUES)
             raise ConfigError(f"unknown kind {kind!r}{hint}", where="KIND", expected=", ".join(CATALOGUES))
     found = {kind: list(CATALOGUES[kind].entries()) for kind in args.kinds or CATALOGUES}
-    if args.format == "json":
-        from simsched.declare.answers import json_text
-
-        kinds = {kind: PolicyKind(CATALOGUES[kind].option, entries) for kind, entries in found.items()}
-        write(json_text(kinds, ensure_ascii=False) + "\n", "json")
-        return 0
-    shown = {kind: entries for kind, entries in found.items() if entries or args.kinds}
-    for number, (kind, entries) in enumerate(shown.items()):
-        heading = f"{kind} ({CATALOGUES[kind].option})"
-        print_lines(["", heading] if number else [heading])
-        rows = [(e.name, f"{e.text}; options {e.options}" if e.options else e.text) for e in entries]
-        print_lines(table_lines(rows, indent="  ") if rows else ["  none of an installed package"])
+    kinds = {kind: PolicyKind(CATALOGUES[kind].option, entries) for kind, entries in found.items()}
+    answer(args.format, lambda: kinds, lambda: _lines(kinds, empty_too=bool(args.kinds)))
     return 0
+
+
+def _lines(kinds: Policies, *, empty_too: bool) -> Iterator[str]:
+    shown = {name: kind for name, kind in kinds.items() if kind.entries or empty_too}
+    for number, (name, kind) in enumerate(shown.items()):
+        yield from [""] * bool(number)
+        yield f"{name} ({kind.option})"
+        rows = [(e.name, f"{e.text}; options {e.options}" if e.options else e.text) for e in kind.entries]
+        yield from table_lines(rows, indent="  ") if rows else ["  none of an installed package"]
 
 
 def _sentence(value: object) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from simsched.cli.support.messages import note, warn
 from simsched.cli.support.output import put, terminal_width
@@ -20,14 +20,16 @@ from simsched.visible import visible
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Sequence
+    from collections.abc import Mapping, Sequence
 
     from simsched.cli.support.output import Form
     from simsched.cli.support.parser import Subparsers
     from simsched.formats.rfc.clock import DateText
-    from simsched.report.data.gantt_view import GanttView
     from simsched.report.data.tables import RunTables
+    from simsched.report.run_views import Run
     from simsched.simulation.audit.audit_report import AuditReport, RunAudits
+
+T = TypeVar("T")
 
 FORMATS = ("text", "json", "html", "csv", "markdown")
 #: values of `--by`: groups of jobs, single jobs, and parts of the machine
@@ -165,18 +167,22 @@ def run_report(args: argparse.Namespace) -> int:
     """Print or write the report of the runs."""
     kind = args.format or _kind_of(args.output)
     if args.audit:
-        return run_audits(args.runs, kind, args.output)
+        text, status = _audits(args.runs, kind)
+        put(visible(text), args.output, _FORMS.get(kind, "text"), announced=True)
+        return status
     if kind == "html" and not args.output:
         raise ConfigError(
             "an HTML page cannot be printed on standard output", where="--format html", expected="-o FILE"
         )
     runs = load_runs(args.runs)
     if args.seeds is not None or args.shake or args.block:
-        return _over_seeds(args, runs, kind)
+        put(_over_seeds(args, runs, kind), args.output, _FORMS.get(kind, "text"), announced=True)
+        return 0
     if args.warm_up in RULES:
         args.warm_up = _found_warm_up(runs, args.warm_up)
     runs = _steady(runs, args)
-    _add_figures(runs, args.metric)
+    for run in runs:
+        run.summary.update((name, run.metric(name)) for name in args.metric)
     if args.section and (
         args.by or args.recorded is not None or args.promises or kind not in ("text", "html")
     ):
@@ -185,30 +191,33 @@ def run_report(args: argparse.Namespace) -> int:
             where="--section", expected="a report as text or html, without --by, --recorded and --promises",
         )  # fmt: skip
     if args.promises:
-        text = _promises(runs, kind)
+        from simsched.report import promise_report
+
+        text = _writer(promise_report.FORMATS, kind, "--promises")(runs)
     elif args.recorded is not None:
         text = _recorded(runs, args.recorded or args.by or "all", kind)
     else:
         text = _grouped(runs, args.by, kind) if args.by else _rendered(runs, kind, args.section)
-    if put(text if kind == "html" else visible(text), args.output, _FORMS.get(kind, "text")):
-        sys.stderr.write(f"written: {args.output}\n")
+    put(text if kind == "html" else visible(text), args.output, _FORMS.get(kind, "text"), announced=True)
     return 0
 
 
-def _over_seeds(args: argparse.Namespace, runs: Sequence[RunTables], kind: str) -> int:
-    """Print or write the comparison of runs over seeds."""
-    from simsched.study.sizing.seed_comparison import SeedSource, compare_over_seeds
-
-    if kind not in ("text", "json"):
+def _writer(forms: Mapping[str, T], kind: str, option: str) -> T:
+    """Return the writer of a table in a format; ConfigError if it has none."""
+    if kind not in forms:
         raise ConfigError(
-            f"there is no table --seeds in the format {kind}", where="--seeds", expected="text, json"
+            f"there is no table {option} in the format {kind}", where=option, expected=", ".join(forms)
         )
+    return forms[kind]
+
+
+def _over_seeds(args: argparse.Namespace, runs: Sequence[RunTables], kind: str) -> str:
+    """Return the comparison of runs over seeds."""
+    from simsched.study.sizing.seed_comparison import SeedComparison, SeedSource, compare_over_seeds
+
+    write = _writer({"text": SeedComparison.text, "json": SeedComparison.to_json}, kind, "--seeds")
     source = SeedSource(5 if args.seeds is None else args.seeds, args.shake, args.block)
-    found = compare_over_seeds(runs, source, workers=args.workers)
-    text = found.to_json() if kind == "json" else found.text()
-    if put(text, args.output, _FORMS.get(kind, "text")):
-        sys.stderr.write(f"written: {args.output}\n")
-    return 0
+    return write(compare_over_seeds(runs, source, workers=args.workers))
 
 
 def _kind_of(output: str | None) -> str:
@@ -255,7 +264,7 @@ def _identity(run: RunTables) -> tuple[Any, ...]:
     return {**run.config, "seed": None}, inputs
 
 
-def _steady(runs: list[RunTables], args: argparse.Namespace) -> list[RunTables]:
+def _steady(runs: list[Run], args: argparse.Namespace) -> list[Run]:
     """Return the runs without the warm-up and drain that the options give."""
     from simsched.formats.rfc.clock import DateText, seconds_on
 
@@ -264,7 +273,7 @@ def _steady(runs: list[RunTables], args: argparse.Namespace) -> list[RunTables]:
     if not (warm_up or drain):
         return runs
 
-    def cut(run: RunTables) -> RunTables:
+    def cut(run: Run) -> Run:
         begin, end = float(run.jobs["submit"].min()), float(run.jobs["submit"].max())
         first = seconds_on(warm_up, run.clock, "--warm-up") - begin * isinstance(warm_up, DateText)
         last = seconds_on(drain, run.clock, "--drain")
@@ -291,29 +300,12 @@ def _grouped(runs: Sequence[RunTables], by: str, kind: str) -> str:
     """Return a table of groups in one of the formats."""
     from simsched.report import groups
 
-    if kind not in groups.FORMATS:
-        raise ConfigError(
-            f"there is no table --by in the format {kind}", where="--by", expected=", ".join(groups.FORMATS)
-        )
-    table = groups.FORMATS[kind](runs, by)
+    table = _writer(groups.FORMATS, kind, "--by")(runs, by)
     if len(runs) > 1 and kind in ("text", "markdown"):
         from simsched.report.group_changes import change_texts
 
         table += change_texts(runs, by, markdown=kind == "markdown")
     return table
-
-
-def _promises(runs: Sequence[RunTables], kind: str) -> str:
-    """Return promised beside real starts in one of the formats."""
-    from simsched.report import promise_report as promises
-
-    if kind not in promises.FORMATS:
-        raise ConfigError(
-            f"there is no table --promises in the format {kind}",
-            where="--promises",
-            expected=", ".join(promises.FORMATS),
-        )
-    return promises.FORMATS[kind](runs)
 
 
 def _recorded(runs: Sequence[RunTables], key: str, kind: str) -> str:
@@ -327,12 +319,7 @@ def _recorded(runs: Sequence[RunTables], key: str, kind: str) -> str:
             where="--recorded",
             expected=", ".join(recorded_groups.KEYS),
         )
-    if kind not in recorded_groups.FORMATS:
-        raise ConfigError(
-            f"there is no table --recorded in the format {kind}",
-            where="--recorded",
-            expected=", ".join(recorded_groups.FORMATS),
-        )
+    write = _writer(recorded_groups.FORMATS, kind, "--recorded")
     for run in runs:
         if compared(run.jobs).empty:
             raise RunError(
@@ -340,16 +327,7 @@ def _recorded(runs: Sequence[RunTables], key: str, kind: str) -> str:
                 where=run.name,
                 expected="a run of a log with start times",
             )
-    return recorded_groups.FORMATS[kind](runs, key)
-
-
-def _add_figures(runs: Sequence[RunTables], metrics: Sequence[str]) -> None:
-    """Add the figures of metrics of other packages to the summaries."""
-    from simsched.report.run_views import Run
-
-    for run in runs:
-        assert isinstance(run, Run)
-        run.summary.update((name, run.metric(name)) for name in metrics)
+    return write(runs, key)
 
 
 def _rendered(runs: Sequence[RunTables], kind: str, sections: Sequence[str]) -> str:
@@ -366,16 +344,14 @@ def _rendered(runs: Sequence[RunTables], kind: str, sections: Sequence[str]) -> 
         return with_sections(found, runs, sections, width) if sections else found
     from simsched.report import export
 
-    writers: dict[str, Callable[[Sequence[RunTables]], str]]
-    writers = {"json": export.as_json, "csv": export.as_csv, "markdown": export.as_markdown}
-    return writers[kind](runs)
+    return {"json": export.as_json, "csv": export.as_csv, "markdown": export.as_markdown}[kind](runs)
 
 
-def load_runs(arguments: Sequence[str]) -> list[RunTables]:
+def load_runs(arguments: Sequence[str]) -> list[Run]:
     """Open the runs of ``DIR`` and ``NAME=DIR`` arguments; equal names are numbered."""
     from simsched.report.run_views import load_run
 
-    runs: list[RunTables] = []
+    runs: list[Run] = []
     for argument in arguments:
         name, equals, path = argument.partition("=")
         named = bool(equals) and bool(name) and not Path(argument).exists()
@@ -389,6 +365,7 @@ def load_runs(arguments: Sequence[str]) -> list[RunTables]:
 
 def run_plot(args: argparse.Namespace) -> int:
     """Draw one figure into a file, or list the kinds."""
+    from simsched.cli.export import part_of_run
     from simsched.report.figures import figures
 
     if args.kind == "list":
@@ -405,7 +382,7 @@ def run_plot(args: argparse.Namespace) -> int:
         target,
         dpi=args.dpi,
         dark=args.dark,
-        view=_view(args),
+        view=part_of_run(args, colour=args.colour, names=args.names, waits=args.waits),
         paper=args.paper or args.width,
         grey=args.grey,
     )
@@ -413,43 +390,21 @@ def run_plot(args: argparse.Namespace) -> int:
     return 0
 
 
-def _view(args: argparse.Namespace) -> GanttView | None:
-    """Return the part of a Gantt chart that the options choose; None if there is no such option."""
-    from simsched.formats.rfc.clock import parse_when
-    from simsched.report.data.gantt_view import GanttView
-
-    chosen: dict[str, Any] = {
-        "start": None if args.start is None else parse_when(args.start, "--from"),
-        "end": None if args.end is None else parse_when(args.end, "--until"),
-        "nodes": args.nodes,
-        "users": tuple(args.user or ()),
-        "queues": tuple(args.queue or ()),
-        "colour": args.colour,
-        "names": args.names,
-        "waits": args.waits,
-    }
-    given = {name: value for name, value in chosen.items() if value not in (None, (), False)}
-    return GanttView(**given) if given else None
-
-
 # --- audit
 
 
-def run_audits(folders: Sequence[str], kind: str, output: str | None) -> int:
-    """Audit each run directory and print the report; return the exit status, 1 if any run has a fault."""
+def _audits(folders: Sequence[str], kind: str) -> tuple[str, int]:
+    """Audit each run directory; return the report and the exit status, 1 if any run has a fault."""
     if kind not in ("text", "json"):
         raise ConfigError(f"there is no audit in the format {kind}", where="--format", expected="text, json")
     found = {folder: audit_again(Path(folder)) for folder in folders}
+    text = "".join(f"{folder}: {report}\n" for folder, report in found.items())
     if kind == "json":
         from simsched.declare.answers import json_text
 
         rows: RunAudits = [{"run": folder, **report.to_dict()} for folder, report in found.items()]
         text = json_text(rows, 1, ensure_ascii=False) + "\n"
-    else:
-        text = "".join(f"{folder}: {report}\n" for folder, report in found.items())
-    if put(visible(text), output, _FORMS.get(kind, "text")):
-        sys.stderr.write(f"written: {output}\n")
-    return 0 if all(report and report.complete for report in found.values()) else 1
+    return text, 0 if all(report and report.complete for report in found.values()) else 1
 
 
 def audit_again(folder: Path) -> AuditReport:

@@ -16,6 +16,7 @@ from simsched.cli.support.heartbeat import FIRST, expected, heartbeat, progress_
 from simsched.cli.support.messages import note
 from simsched.cli.support.verbs import add_verb
 from simsched.declare.flags import Flags, add_flags, field, flag
+from simsched.errors import ConfigError, RunError
 from simsched.garbage import seldom_collected
 
 if TYPE_CHECKING:
@@ -113,7 +114,6 @@ def _again(args: argparse.Namespace) -> dict[str, Any]:
         if it is not a run directory, another option of a run is given, or an input is missing or changed.
     """
     from simsched.cli.options.recorded_command import take_command
-    from simsched.errors import ConfigError, RunError
     from simsched.formats.text.documents import read_text
     from simsched.formats.text.json_text import load_json
 
@@ -295,8 +295,6 @@ def _state(engines: Sequence[Engine], spent: float) -> str:
 
 def _rules(args: argparse.Namespace, site: Site | None) -> dict[str, Any]:
     """Return the rules as a document; they are checked before any input is read."""
-    from simsched.errors import ConfigError
-
     if args.audit and args.no_allocations:
         raise ConfigError(
             "an audit needs the allocations", where="--audit --no-allocations", expected="one of them"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from simsched.cli.support.output import print_lines, write
 from simsched.cli.support.verbs import add_verb
 from simsched.declare.flags import Flags, flag
+from simsched.errors import ConfigError, did_you_mean
 
 if TYPE_CHECKING:
     import argparse
@@ -42,7 +43,7 @@ ANSWERS = {
     "size": "study.sizing.answer:SizeAnswer",
     "study-failures": "study.sweep:Failures",
     "study-record": "study.sweep:StudyRecord",
-    "study-row": "study.runs.run_row:RowDocument",
+    "study-row": "study.runs.single_run:RowDocument",
     "study-task": "study.spec.run_task:TaskIdentity",
     "validate-reports": "cli.validate:FileReports",
     "why-jobs": "report.waiting.job_answer:JobAnswers",
@@ -71,7 +72,6 @@ def register(subparsers: Subparsers) -> None:
 
 def schema(args: argparse.Namespace) -> int:
     """Print a schema, or the names of all."""
-    from simsched.errors import ConfigError, did_you_mean
     from simsched.formats.text.schemas import SCHEMAS, schema_text
 
     declared = _declared()

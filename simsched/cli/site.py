@@ -7,7 +7,7 @@ from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from simsched.cli.support.messages import note
-from simsched.cli.support.output import write
+from simsched.cli.support.output import answer, print_lines
 from simsched.cli.support.verbs import add_verb
 from simsched.declare.flags import Flags, flag
 from simsched.text_table import clip_end, table_lines
@@ -80,7 +80,7 @@ def run_import(args: argparse.Namespace) -> int:
     site = import_site(*args.paths, strict=args.strict)
     path = save_site(site, args.output)
     if not args.quiet:
-        write("".join(f"{line}\n" for line in _text(site)))
+        print_lines(_text(site), "text")
     if replaced:
         note(f"replaced the earlier import in {path}")
     sys.stderr.write(f"written: {path}\n")
@@ -95,52 +95,35 @@ def run_import(args: argparse.Namespace) -> int:
 def run_show(args: argparse.Namespace) -> int:
     """Print a site."""
     from simsched.site.site_folder import load_site
+    from simsched.site.site_tables import facts
 
     site = load_site(args.folder)
-    if args.format == "json":
-        from simsched.declare.answers import json_text
-        from simsched.site.site_tables import facts
-
-        write(json_text(facts(site), ensure_ascii=False) + "\n", "json")
-    else:
-        write("".join(f"{line}\n" for line in _text(site)))
+    answer(args.format, lambda: facts(site), lambda: _text(site))
     return 0
 
 
 def _text(site: Site) -> Iterator[str]:
-    from simsched.site.site_tables import (
-        LIMITS,
-        NODES,
-        PREEMPTION,
-        QUEUES,
-        RESERVATIONS,
-        limit_rows,
-        node_rows,
-        notes_by_kind,
-        preemption_rows,
-        queue_rows,
-        reservation_rows,
-    )
+    from simsched.site import site_tables as tables
 
     source = f", from {site.format}" if site.format else ""
     size, number = len(site.cluster.index), len(site.queues)
     counts = f"{size:,} node{'s' * (size != 1)}, {number:,} queue{'s' * (number != 1)}"
     yield f"{site.name}: {counts}{source}"
-    rows = [(count, clip_end(hosts, HOSTS), *rest) for count, hosts, *rest in node_rows(site)]
+    rows = [(count, clip_end(hosts, HOSTS), *rest) for count, hosts, *rest in tables.node_rows(site)]
     yield ""
-    yield from table_lines([NODES, *rows], right=[0])
+    yield from table_lines([tables.NODES, *rows], right=[0])
     if site.queues:
         yield ""
-        yield from table_lines([QUEUES, *queue_rows(site)], right=[1, 2])
+        yield from table_lines([tables.QUEUES, *tables.queue_rows(site)], right=[1, 2])
     for head, more in (
-        (LIMITS, limit_rows(site)),
-        (PREEMPTION, preemption_rows(site)),
-        (RESERVATIONS, reservation_rows(site)),
+        (tables.LIMITS, tables.limit_rows(site)),
+        (tables.PREEMPTION, tables.preemption_rows(site)),
+        (tables.RESERVATIONS, tables.reservation_rows(site)),
     ):
         if more:
             yield ""
             yield from table_lines([head, *([clip_end(cell, HOSTS) for cell in row] for row in more)])
-    for heading, notes in notes_by_kind(site).items():
+    for heading, notes in tables.notes_by_kind(site).items():
         yield ""
         yield f"{heading}:"
         yield from (f"  {text}" for text in notes)

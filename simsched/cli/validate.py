@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
 
 from simsched.cli.support.messages import text_of
-from simsched.cli.support.output import print_lines, write
+from simsched.cli.support.output import answer
 from simsched.cli.support.verbs import add_verb
 from simsched.declare.answers import extended
 from simsched.declare.flags import Flags, field, flag
 from simsched.declare.kinds import choice
 from simsched.errors import ConfigError, SimschedError
 from simsched.formats.text.diagnostics import Fault
+from simsched.formats.text.documents import load_document, name_of, read_text
+from simsched.formats.validate import Report
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from simsched.cli.support.parser import Subparsers
-    from simsched.formats.validate import Report
 
 REQUEST_KINDS = ("jobspec", "v1", "shape", "constraint")
 OTHER_KINDS = ("r", "jgf", "cluster", "sss", "swf", "workload")
@@ -60,13 +62,12 @@ def validate(args: argparse.Namespace) -> int:
             "there is no file to check", where="validate", expected="FILE…, or - for standard input"
         )
     reports = [_report(path, args) for path in args.files]
-    if args.format == "json":
-        _print_json(reports)
-    else:
-        for report in reports:
-            print_lines((str(fault) for fault in report.faults), "text")
-            if report.is_valid and not args.quiet:
-                print_lines([f"{report.where}: valid ({_counted(report)})"], "text")
+    answer(
+        args.format,
+        lambda: _documents(reports),
+        lambda: _lines(reports, args),
+        ensure_ascii=True,
+    )
     return 0 if all(report.is_valid for report in reports) else 2
 
 
@@ -89,20 +90,12 @@ class FileReport(TypedDict):
 FileReports = list[FileReport]
 
 
-def _counted(report: Report) -> str:
-    plural = "" if report.documents == 1 else "s"
-    countless = not report.documents and report.kind != "job"
-    counted = report.kind if countless else f"{report.documents} {report.kind}{plural}"
-    return "; ".join((counted, *report.notes))
-
-
-def _print_json(reports: list[Report]) -> None:
-    import json
+def _documents(reports: list[Report]) -> FileReports:
     from dataclasses import asdict
 
     from simsched.formats.text.excerpts import format_path
 
-    documents: FileReports = [
+    return [
         {
             "file": report.where,
             "kind": report.kind,
@@ -112,15 +105,20 @@ def _print_json(reports: list[Report]) -> None:
         }
         for report in reports
     ]
-    write(json.dumps(documents, indent=2) + "\n")
+
+
+def _lines(reports: list[Report], args: argparse.Namespace) -> Iterator[str]:
+    for report in reports:
+        yield from map(str, report.faults)
+        if report.is_valid and not args.quiet:
+            plural = "" if report.documents == 1 else "s"
+            countless = not report.documents and report.kind != "job"
+            counted = report.kind if countless else f"{report.documents} {report.kind}{plural}"
+            yield f"{report.where}: valid ({'; '.join((counted, *report.notes))})"
 
 
 def _report(path: str, args: argparse.Namespace) -> Report:
     """Check one file; a file that cannot be read is a fault as well."""
-    from simsched.formats.text.diagnostics import Fault
-    from simsched.formats.text.documents import name_of
-    from simsched.formats.validate import Report
-
     where = name_of(path)
     try:
         return _checked(path, where, args)
@@ -133,8 +131,6 @@ def _report(path: str, args: argparse.Namespace) -> Report:
 
 def _place(place: str | None, where: str) -> str:
     """Return a place that begins with the user's name of the file."""
-    from pathlib import Path
-
     name = Path(where).name
     if not place or place.startswith(where):
         return place or where
@@ -142,7 +138,6 @@ def _place(place: str | None, where: str) -> str:
 
 
 def _checked(path: str, where: str, args: argparse.Namespace) -> Report:
-    from simsched.formats.text.documents import read_text
     from simsched.formats.validate import validate_text
 
     kind = args.kind
@@ -162,7 +157,6 @@ def _checked(path: str, where: str, args: argparse.Namespace) -> Report:
 
 def _from_stdin(text: str, where: str, kind: str) -> Report:
     """Check standard input with a loader that needs a file."""
-    from pathlib import Path
     from tempfile import TemporaryDirectory
 
     with TemporaryDirectory() as folder:
@@ -238,8 +232,6 @@ _KEYS = (
 
 def _r(path: str, where: str) -> Report:
     from simsched.formats.cluster.rset import ResourceSet
-    from simsched.formats.text.documents import load_document, read_text
-    from simsched.formats.validate import Report
 
     found = ResourceSet.from_dict(load_document(read_text(path), where), where)
     if found.scheduling:
@@ -248,7 +240,6 @@ def _r(path: str, where: str) -> Report:
 
 
 def _cluster(path: str, where: str) -> Report:
-    from simsched.formats.validate import Report
     from simsched.graph.cluster import load_cluster
 
     load_cluster(path)
@@ -268,8 +259,6 @@ _NO_JOBS = {
 
 def _workload(kind: str | None) -> Callable[[str, str], Report]:
     def check(path: str, where: str) -> Report:
-        from simsched.formats.text.diagnostics import Fault
-        from simsched.formats.validate import Report
         from simsched.workload.load import load_workload
 
         loaded = load_workload(path, as_=kind)

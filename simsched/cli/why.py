@@ -58,8 +58,7 @@ def run_why(args: argparse.Namespace) -> int:
     if args.output is not None and Path(args.output).suffix.lower() in ENDINGS:
         return _draw(run, args.jobs, args.output)
     text = _of_jobs(run, args.jobs, args.format) if args.jobs else _of_run(run, args.format)
-    if put(visible(text + "\n"), args.output, "json" if args.format == "json" else "text"):
-        sys.stderr.write(f"written: {args.output}\n")
+    put(visible(text + "\n"), args.output, args.format, announced=True)
     return 0
 
 

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from simsched.cli.options.workloads import add_reading, generator, read_workloads
 from simsched.cli.support.messages import note
-from simsched.cli.support.output import print_lines, put
+from simsched.cli.support.output import answer, print_lines, put
 from simsched.cli.support.verbs import add_verb
 from simsched.cli.workload_logs import FitFlags, FlurryFlags, fit, list_flurries
 from simsched.declare.flags import Flags, flag, flags_given
 from simsched.declare.table import fields_of
+from simsched.text_table import table_lines
 from simsched.workload.models.lublin import LublinWorkload
 from simsched.workload.transforms.steps import STEPS
 
@@ -151,9 +152,8 @@ def register(subparsers: Subparsers) -> None:
 def list_names(_: argparse.Namespace) -> int:
     """Print the names of the bundled workloads, with a line on each."""
     from simsched.bundled import summaries
-    from simsched.text_table import table_lines
 
-    print("\n".join(table_lines(summaries("workloads").items())))
+    print_lines(table_lines(summaries("workloads").items()), "text")
     return 0
 
 
@@ -171,7 +171,6 @@ def propose_columns(args: argparse.Namespace) -> int:
 
 def list_presets(args: argparse.Namespace) -> int:
     """Print the presets with their data sets and papers, or the text of one."""
-    from simsched.text_table import table_lines
     from simsched.workload.readers.tables.column_map import preset_text, presets
 
     if args.name:
@@ -180,7 +179,7 @@ def list_presets(args: argparse.Namespace) -> int:
     rows: list[tuple[str, str]] = []
     for one in presets():
         rows += [(one.name, one.dataset), ("", one.cite), *([("", f"doi:{one.doi}")] if one.doi else [])]
-    print("\n".join(table_lines(rows)))
+    print_lines(table_lines(rows), "text")
     return 0
 
 
@@ -194,14 +193,9 @@ def show(args: argparse.Namespace) -> int:
 
         save_workload_figure(data, args.plot)
         sys.stderr.write(f"written: {args.plot}\n")
-    if args.format == "json":
-        from simsched.declare.answers import json_text
+    from simsched.workload.show import as_text
 
-        print(json_text(data))
-    else:
-        from simsched.workload.show import as_text
-
-        print(as_text(data), end="")
+    answer(args.format, lambda: data, lambda: [as_text(data).removesuffix("\n")], ensure_ascii=True)
     return 0
 
 
@@ -224,8 +218,7 @@ def deliver(args: argparse.Namespace) -> int:
     run, text = load_run(args.directory), read_text(args.document)
     document = read_document(text, args.document)
     text = delivered_document(document, run, second_zero=second_zero(document)).to_xml()
-    if put(text, args.output, "xml"):
-        sys.stderr.write(f"written: {args.output}\n")
+    put(text, args.output, "xml", announced=True)
     return 0
 
 

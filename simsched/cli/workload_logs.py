@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from math import isnan
 from typing import TYPE_CHECKING, Annotated, Literal
 
+from simsched import human
 from simsched.cli.options.workloads import generator, read_workloads
 from simsched.cli.support.messages import note
-from simsched.cli.support.output import put, terminal_width
+from simsched.cli.support.output import answer, put, terminal_width
+from simsched.declare.answers import written
 from simsched.declare.flags import Flags, flag
+from simsched.errors import ConfigError
+from simsched.text_table import fitted_table, table_lines
 
 if TYPE_CHECKING:
     import argparse
@@ -66,7 +69,6 @@ class FlurryFlags(Flags, frozen=True, kw_only=True):
 
 def fit(args: argparse.Namespace) -> int:
     """Write the model of a log, and print its classes and its distance from the log."""
-    from simsched.errors import ConfigError
     from simsched.workload.models.fit_check import check_fit, tomorrow
     from simsched.workload.models.log_fit import fit_log
     from simsched.workload.models.log_model import model_text
@@ -78,17 +80,12 @@ def fit(args: argparse.Namespace) -> int:
     workload = read_workloads(args, [args.workload])
     model = fit_log(workload, args.classes)
     found = check_fit(workload, model, generator(args), args.classes)
-    written = tomorrow(model) if args.from_end else model
+    written_model = tomorrow(model) if args.from_end else model
     if args.output:
         about = f"model of {workload.name}: {len(workload):,} jobs"
-        put(model_text(written, about), args.output, "other")
-        sys.stderr.write(f"written: {args.output}\n")
-    if args.format == "json":
-        from simsched.declare.answers import json_text
-
-        print(json_text(found.to_dict()))
-    else:
-        print("\n".join([*_classes(workload, model), "", *_distances(found)]))
+        put(model_text(written_model, about), args.output, announced=True)
+    lines = [*_classes(workload, model), "", *_distances(found)]
+    answer(args.format, found.to_dict, lambda: lines, ensure_ascii=True)
     if not model.population:
         note("no job has a user: the model has no users, and each job is a batch")
     return 0
@@ -96,9 +93,6 @@ def fit(args: argparse.Namespace) -> int:
 
 def _classes(workload: Workload, model: LogModel) -> list[str]:
     """Return a table of the classes."""
-    from simsched import human
-    from simsched.text_table import table_lines
-
     span = human.seconds(workload.span[1] - workload.span[0])
     growth = "no significant growth" if model.growth == 1 else f"{model.growth:.3g} times the rate in 30 days"
     rows = [("class", "jobs", "users", "batches a week", "repeats", "requests", "limits")]
@@ -120,8 +114,6 @@ def _classes(workload: Workload, model: LogModel) -> list[str]:
 
 def _distances(found: FitCheck) -> list[str]:
     """Return the tables of distances and totals."""
-    from simsched import human
-    from simsched.text_table import fitted_table
 
     def cell(one: Distance | None) -> str:
         if one is None:
@@ -151,22 +143,18 @@ def list_flurries(args: argparse.Namespace) -> int:
     workload = read_workloads(args, [args.workload])
     usual = median_day(workload)
     found = flurries(workload, args.least)
-    if args.format == "json":
-        from simsched.declare.answers import json_text, written
 
+    def document() -> FlurriesAnswer:
         rows = [{name: value for name, value in written(one).items() if name != "members"} for one in found]
-        answer: FlurriesAnswer = {"jobs": len(workload), "median_day": usual, "flurries": rows}
-        print(json_text(answer))
-        return 0
-    print("\n".join(_flurry_lines(workload, found, usual, args.least)))
+        return {"jobs": len(workload), "median_day": usual, "flurries": rows}
+
+    lines = _flurry_lines(workload, found, usual, args.least)
+    answer(args.format, document, lambda: lines, ensure_ascii=True)
     return 0
 
 
 def _flurry_lines(workload: Workload, found: list[Flurry], usual: float, least: float) -> list[str]:
     """Return a table of flurries."""
-    from simsched import human
-    from simsched.text_table import table_lines
-
     limits = f"{usual:,.0f} jobs on a median day; a flurry has at least {least * usual:,.0f}"
     head = f"{workload.name}: {len(workload):,} jobs, {limits}"
     if not found:

@@ -100,21 +100,23 @@ class WrittenKeys(TypedDict):
 def answer_schema(kind: Any) -> dict[str, Any]:
     """Return the JSON Schema of the values of a type: classes, typed dictionaries and lists of them.
 
-    An object has no keys but the declared ones.  The meaning of a key is its entry in the docstring.
+    An object has no keys but the declared ones.  The meaning of a key is its entry in the docstring of its
+    class or of one that this extends.
     """
     (found,), parts = msgspec.json.schema_components([kind], ref_template="#/$defs/{name}")
-    structs = (one for one in _classes(kind, {}) if issubclass(one, msgspec.Struct))
-    omitting = {one.__name__ for one in structs if one.__struct_config__.omit_defaults}
+    classes = {one.__name__: one for one in _classes(kind, {})}
     for name, part in parts.items():
         if "properties" in part:
-            _close(part, omits=name in omitting)
+            _close(part, classes[name])
     return {**found, "$defs": parts} if parts else found
 
 
-def _close(part: dict[str, Any], *, omits: bool) -> None:
-    """Complete the schema of an object; `omits`: keys with their defaults are not written."""
+def _close(part: dict[str, Any], kind: Any) -> None:
+    """Complete the schema of the objects of a class."""
+    # keys with their defaults are not written
+    omits = issubclass(kind, msgspec.Struct) and kind.__struct_config__.omit_defaults
     about = part.pop("description", "").replace("`", "")
-    keys, texts = part["properties"], meanings(about)
+    keys, texts = part["properties"], _meanings(kind)
     if about and not ENTRY.match(first := " ".join(about.split("\n\n")[0].split())):
         part["description"] = first
     for key, value in keys.items():
@@ -129,6 +131,16 @@ def _close(part: dict[str, Any], *, omits: bool) -> None:
         if key in keys:
             keys[key] = {**keys[key], "description": text}
     part["additionalProperties"] = False
+
+
+def _meanings(kind: Any) -> dict[str, str]:
+    """Return name → meaning of the keys of a class, also of those that it inherits."""
+    bases = getattr(kind, "__orig_bases__", ()) if is_typeddict(kind) else kind.__bases__
+    found: dict[str, str] = {}
+    for base in bases:
+        if base is not object and isinstance(base, type):
+            found |= _meanings(base)
+    return found | meanings((kind.__doc__ or "").replace("`", ""))
 
 
 def _classes(kind: Any, seen: dict[Any, None]) -> Mapping[Any, None]:

@@ -40,7 +40,13 @@ class MeasuredJobs(WrittenKeys):
 
 
 class AboutSearch(WrittenKeys):
-    """The inputs of a search, and how they were run."""
+    """The inputs of a search, and how they were run.
+
+    inputs : the cluster and the workload.
+    transforms : steps that change the workload.
+    options : the rules of the runs, a configuration (its schema is config).
+    measure : the jobs that are measured.
+    """
 
     inputs: list[InputOfSearch]
     transforms: list[str]

@@ -11,7 +11,7 @@ import signal
 import time
 from pathlib import Path
 
-from simsched.study.runs.worker_entry import work
+from simsched.study.runs.single_run import work
 
 
 def _first_times(folder: str, key: str, times: int) -> bool:

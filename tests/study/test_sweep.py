@@ -499,7 +499,7 @@ def test_workers_that_cannot_be_had_leave_nothing_behind(tmp_path, where):
 @pytest.mark.integration
 def test_a_broken_executor_of_the_callers_is_told(tmp_path, monkeypatch):
     bent(monkeypatch, breaking.dying, str(tmp_path), small().tasks[0].key, 9)
-    from simsched.study.runs.spawn_context import WorkerContext
+    from simsched.study.runs.worker_pools import WorkerContext
 
     with (
         ProcessPoolExecutor(1, WorkerContext()) as pool,

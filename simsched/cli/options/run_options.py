@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from simsched.cli.support.messages import note
 from simsched.declare.flags import Flags, add_flags, flag, flags_given
+from simsched.errors import ConfigError, SimschedError
 from simsched.simulation.options.plain_options import PlainOptions
 
 if TYPE_CHECKING:
@@ -102,7 +103,6 @@ def rules_document(args: argparse.Namespace, site: Site | None = None) -> dict[s
 def _options(args: argparse.Namespace) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the values of ``--option``: those of the simulation, and those of the queue policy."""
     from simsched.declare.table import fields_of
-    from simsched.errors import ConfigError
 
     known = fields_of(PlainOptions)
     simulation: dict[str, Any] = {}
@@ -131,7 +131,6 @@ def _config(path: str) -> dict[str, Any]:
 
 def _outages(path: str) -> list[Any]:
     """Return a file of outages, checked, as a list of documents."""
-    from simsched.errors import SimschedError
     from simsched.formats.text.documents import load_document, read_text
     from simsched.simulation.outages.outages import read_outages
 
@@ -153,7 +152,6 @@ def _listed(outages: Any) -> list[Any]:
 
 def time_of(text: str, where: str) -> When:
     """Read a time of 0 or more, or a date; whole seconds stay integers."""
-    from simsched.errors import ConfigError
     from simsched.formats.rfc.clock import parse_when
 
     seconds = parse_when(text, where)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from simsched.errors import ConfigError
+
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Sequence
@@ -33,7 +35,6 @@ def site_of(args: argparse.Namespace) -> Site | None:
     """
     if args.site is None:
         return None
-    from simsched.errors import ConfigError
     from simsched.site.site_folder import load_site
 
     for option, use in (("config", "its queues.toml, or options"), ("clusters", "--site alone")):
@@ -111,8 +112,6 @@ def refuse_words(site: str, words: Sequence[str]) -> None:
 
 def refuse_cluster(site: str, cluster: object) -> None:
     """Raise ConfigError for a CLUSTER beside ``--site``."""
-    from simsched.errors import ConfigError
-
     raise ConfigError(
         f"the cluster {cluster} and the site {site} are both given",
         where="--site",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from simsched.visible import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
     from typing import TextIO
 
@@ -102,10 +102,12 @@ def write_bytes(data: bytes) -> None:
     sys.stdout.buffer.flush()
 
 
-def put(data: str | bytes, output: str | Path | None, form: Form = "other") -> bool:
-    """Write an answer to a file, as a whole or not at all, or to standard output.
+def put(
+    data: str | bytes, output: str | Path | None, form: Form = "other", *, announced: bool = False
+) -> None:
+    """Write an answer to a file, as a whole or not at all, or to standard output (also ``-``).
 
-    Return whether it was written to a file (``-`` is standard output).
+    `announced` : whether standard error names the file.
 
     Raises
     ------
@@ -114,11 +116,30 @@ def put(data: str | bytes, output: str | Path | None, form: Form = "other") -> b
     """
     if output is None or str(output) == "-":
         write_bytes(data) if isinstance(data, bytes) else write(data, form)
-        return False
+        return
     from simsched.files import write_file
 
     write_file(output, data)
-    return True
+    if announced:
+        sys.stderr.write(f"written: {output}\n")
+
+
+def answer(
+    form: str,
+    document: Callable[[], Any],
+    lines: Callable[[], Iterable[object]],
+    output: str | None = None,
+    *,
+    indent: int | None = 2,
+    ensure_ascii: bool = False,
+) -> None:
+    """Write an answer in the form that ``--format`` names: a document as JSON, or lines of text."""
+    if form == "json":
+        from simsched.declare.answers import json_text
+
+        put(json_text(document(), indent, ensure_ascii=ensure_ascii) + "\n", output, "json")
+    else:
+        put("".join(f"{line}\n" for line in lines()), output, "text")
 
 
 def _holds(encoding: str, text: str) -> bool:

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from simsched.site.site import Site
     from simsched.study.calibration.knobs import Knob, KnobSetting
     from simsched.study.calibration.trials import Choice, Trial
+    from simsched.study.search_answer import AboutSearch
     from simsched.workload.job import Job
     from simsched.workload.load import WorkloadLike
 
@@ -150,7 +151,7 @@ class _Search:
         self.training = Resampler(split.training, rng, request.confidence)
         self.held_out = Resampler(split.held_out, rng, request.confidence)
 
-    def run(self, about: Mapping[str, Any]) -> Calibration:
+    def run(self, about: AboutSearch) -> Calibration:
         (base,) = self.trials.make([()])
         singles = self.trials.make(self._beside(()))
         alone = tuple(self.effect(base, trial) for trial in singles if not trial.refused)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypedDict
 
 from simsched import human
-from simsched.declare.answers import WrittenKeys
 from simsched.report.metrics.agreement import Agreement
 from simsched.study.calibration.knobs import KNOBS, LEFT_OUT
 from simsched.study.runs.study_folder import search_layout
@@ -95,8 +94,26 @@ class RefusedAnswer(TypedDict):
     run: str
 
 
-class FoundCalibration(WrittenKeys):
-    """The result of a calibration; `CalibrationAnswer` has the meanings."""
+class CalibrationAnswer(AboutSearch):
+    """The result of a calibration, and its inputs.
+
+    format : version of this layout.
+    helps : whether the error of the held-out blocks is smaller, beyond chance.
+    sentence : the result in words.
+    confidence : of intervals.
+    blocks : the blocks of time that choose settings and that test them.
+    error_before, error_after : the error of the configuration as it was given, and of the one to use.
+    gain : by how much the error is smaller with the configuration to use.
+    held_out_before, held_out_after : how near the waits of held-out blocks are to the log.
+    alone : the effect of each setting by itself.
+    steps : the settings that were chosen, one after another, each with its effect beside those before it.
+    without : knob that was chosen: the effect of leaving it out (a loss is negative).
+    untried : knob: why none of its settings was tried.
+    refused : settings that cannot be compared.
+    runs : number of runs.
+    never_ran : number of jobs with a recorded start that never ran.
+    config : the configuration to use (its schema is config).
+    """
 
     format: Literal[1]
     helps: bool
@@ -116,25 +133,6 @@ class FoundCalibration(WrittenKeys):
     runs: int
     never_ran: int
     config: dict[str, Any]
-
-
-class CalibrationAnswer(FoundCalibration, AboutSearch):
-    """The result of a calibration, and its inputs.
-
-    helps : whether the error of the held-out blocks is smaller, beyond chance.
-    error_before, error_after : the error of the configuration as it was given, and of the one to use.
-    gain : by how much the error is smaller with the configuration to use.
-    held_out_before, held_out_after : how near the waits of held-out blocks are to the log.
-    alone : the effect of each setting by itself.
-    steps : the settings that were chosen, one after another, each with its effect beside those before it.
-    without : knob that was chosen: the effect of leaving it out (a loss is negative).
-    untried : knob: why none of its settings was tried.
-    runs : number of runs.
-    never_ran : number of jobs with a recorded start that never ran.
-    config : the configuration to use (its schema is config).
-    transforms : steps that change the workload.
-    options : the rules of the runs, a configuration (its schema is config).
-    """
 
 
 @dataclass(frozen=True)
@@ -171,7 +169,7 @@ class Calibration(SearchAnswer):
     untried: Mapping[str, str]
     refused: tuple[Trial, ...]
     runs: int
-    about: Mapping[str, Any] = field(default_factory=dict)
+    about: AboutSearch
 
     @property
     def helps(self) -> bool:
@@ -235,10 +233,10 @@ class Calibration(SearchAnswer):
             names += [f"{part}_error", f"{part}_gain", f"{part}_gain_low", f"{part}_gain_high"]
         return pd.DataFrame(rows, columns=[*names, "refused"])
 
-    def to_dict(self) -> Mapping[str, Any]:
-        """Return the result as plain data, as `CalibrationAnswer` declares; equal ones give equal data."""
+    def to_dict(self) -> CalibrationAnswer:
+        """Return the result as plain data; equal ones give equal data."""
         split = self.split
-        found: FoundCalibration = {
+        return {
             "format": 1,
             "helps": self.helps,
             "sentence": self.sentence,
@@ -265,8 +263,8 @@ class Calibration(SearchAnswer):
             "runs": self.runs,
             "never_ran": self.base.never_ran,
             "config": self.config,
+            **self.about,
         }
-        return {**found, **self.about}
 
     def write_files(self, folder: Path) -> list[str]:
         """Write ``config.toml``, ``settings.csv`` and ``calibration.json``."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from simsched.study.runs.dispatch import FinishedRun
-    from simsched.study.runs.run_row import RunRow
+    from simsched.study.runs.single_run import RunRow
     from simsched.study.runs.study_folder import StudyFolder
     from simsched.study.spec.run_task import RunTask
 

@@ -17,8 +17,7 @@ from simsched._version import version
 from simsched.errors import RunError
 from simsched.folders import StagedFolder
 from simsched.simulation.record.run_directory import RUN_OF_STUDY
-from simsched.study.runs.run_row import RunRow
-from simsched.study.runs.worker_entry import WorkerReply, work
+from simsched.study.runs.single_run import RunRow, WorkerReply, work
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

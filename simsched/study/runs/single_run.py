@@ -1,27 +1,37 @@
-"""One run: its inputs from the cache, the simulation, its figures and its directory."""
+"""One run: the function that a worker runs, the simulation, its figures, and its directory.
+
+A worker takes a task and returns a reply, both as bytes and plain values.  A run that raises an exception
+also gives a reply; the executor only notices the death of a worker.  Nothing of a run but its files and its
+figures leaves the worker.
+"""
 
 from __future__ import annotations
 
 import json
+import os
+import socket
 import time
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, TypedDict
 
+from simsched._version import version as own_version
+from simsched.errors import RunError, SimschedError
 from simsched.simulation.options.run_config import from_document, make_config
 from simsched.simulation.record.run_directory import RunDirectory
 from simsched.simulation.simulate import simulate
 from simsched.study.runs.input_cache import INPUTS
-from simsched.study.runs.run_row import RunRow
-from simsched.study.spec.run_task import canonical_json
+from simsched.study.spec.run_task import RunTask, canonical_json
+from simsched.study.spec.target import OF_JOBS, parse_figure
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
+    from collections.abc import Iterable, Mapping
 
     import pandas as pd
 
     from simsched.simulation.record.run_directory import RunResult
-    from simsched.study.spec.run_task import RunTask
+    from simsched.study.spec.target import Figure
 
 #: figures of a queue: those that come from its jobs and not from the timeline
 OF_A_QUEUE = (
@@ -30,6 +40,83 @@ OF_A_QUEUE = (
     "mean_turnaround", "median_turnaround", "mean_bounded_slowdown", "median_bounded_slowdown",
     "p95_bounded_slowdown", "mean_per_processor_bounded_slowdown",
 )  # fmt: skip
+
+
+# --- the result: a row of figures
+
+
+class RowDocument(TypedDict):
+    """The content of ``row.json``; a figure that could not be computed is null.
+
+    key : key of the task.
+    metrics : the figures.
+    queues : queue: figures of its jobs.
+    counts : result of jobs: number of jobs.
+    """
+
+    key: str
+    metrics: dict[str, float | None]
+    queues: dict[str, dict[str, float | None]]
+    counts: dict[str, int]
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """The result of one run, as it is sent between processes and kept in ``row.json``.
+
+    Attributes
+    ----------
+    key : key of the task.
+    metrics : figure → value (`simsched.report.metrics.summary.METRICS`), NaN if it cannot be computed.
+    counts : result of jobs → number of jobs.
+    queues : queue → figures of its jobs, if `Measure.by_queue`.
+    settings : labels of the task.
+    seconds : time of the run, the only field that differs between equal runs.
+    """
+
+    key: str
+    metrics: Mapping[str, float]
+    counts: Mapping[str, int]
+    queues: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    seed: int = 0
+    seconds: float = 0.0
+
+    def to_bytes(self) -> bytes:
+        """Return the fields that equal runs share as JSON (``row.json``)."""
+        document: RowDocument = {
+            "key": self.key,
+            "metrics": _plain(self.metrics),
+            "queues": {queue: _plain(figures) for queue, figures in self.queues.items()},
+            "counts": dict(self.counts),
+            "seed": self.seed,
+        }
+        return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False).encode() + b"\n"
+
+    @classmethod
+    def from_bytes(
+        cls, data: bytes, *, settings: Mapping[str, Any] | None = None, seconds: float = 0.0
+    ) -> RunRow:
+        """Return the row that `to_bytes` wrote."""
+        found = json.loads(data)
+        queues = {queue: _numbers(figures) for queue, figures in found["queues"].items()}
+        labels, metrics = dict(settings or {}), _numbers(found["metrics"])
+        return cls(found["key"], metrics, found["counts"], queues, labels, found["seed"], seconds)
+
+
+def _plain(figures: Mapping[str, float]) -> dict[str, float | None]:
+    """Return numbers of 12 digits, and None (null) for numbers that are not finite."""
+    short = {name: float(f"{value:.12g}") for name, value in figures.items()}
+    finite = {name: value if abs(value) < float("inf") else None for name, value in short.items()}
+    return {name: int(v) if v is not None and v == int(v) else v for name, v in finite.items()}
+
+
+def _numbers(figures: Mapping[str, float | None]) -> dict[str, float]:
+    return {name: float("nan") if value is None else float(value) for name, value in figures.items()}
+
+
+# --- a run
 
 
 def options_of(task: RunTask, where: str = "options") -> dict[str, Any]:
@@ -64,14 +151,18 @@ def perform(task: RunTask, folder: Path | None = None) -> RunRow:
 
 def _recorded(task: RunTask, folder: Path) -> RunRow:
     """Run a task and write its directory."""
+    from simsched.report.data.tables import RunTables
+    from simsched.report.metrics.summary import summary_text
+
     with RunDirectory(folder / task.key, of_study=True) as directory:
         sink = directory.allocations() if "allocations" in task.keep else None
         result = _simulated(task, sink)
         row = _row(task, result)
+        in_part = task.measure.warm_up or task.measure.drain  # summary.json is of the whole run
         texts = {
             "row.json": row.to_bytes().decode(),
             "task.json": json.dumps(task.identity(), indent=1, ensure_ascii=False) + "\n",
-            "summary.json": _summary(task, row, result),
+            "summary.json": summary_text(RunTables.from_result(result).summary if in_part else row.metrics),
         }
         directory.finish(result, texts, tables="jobs" in task.keep)
     return row
@@ -95,41 +186,24 @@ def _simulated(task: RunTask, sink: Any = None) -> RunResult:
 
 def _row(task: RunTask, result: RunResult) -> RunRow:
     from simsched.report.data.tables import RunTables
+    from simsched.report.metrics.summary import summarise
 
     run = RunTables.from_result(result)
     window = {"warm_up": task.measure.warm_up, "drain": task.measure.drain}
-    figures = _summarised(run, run.jobs, window)
+    figures = summarise(run.jobs, run.timeline, run.totals, **window)
     queues: dict[str, Mapping[str, float]] = {}
     if task.measure.by_queue:
-        names = sorted(str(name) for name in run.jobs["queue"].dropna().unique())
-        for name in names:
-            own = _summarised(run, run.jobs[run.jobs["queue"] == name], window)
+        for name in sorted(str(name) for name in run.jobs["queue"].dropna().unique()):
+            jobs = run.jobs[run.jobs["queue"] == name]
+            own = summarise(jobs, run.timeline, run.totals, **window)
             queues[name] = {figure: own[figure] for figure in OF_A_QUEUE if figure in own}
     if task.measure.figures:
-        from simsched.study.runs.figure_values import figures_of
-        from simsched.study.spec.target import parse_figure
-
-        jobs = (result.workload or INPUTS.workload(task)).jobs
+        known = (result.workload or INPUTS.workload(task)).jobs
         named = map(parse_figure, task.measure.figures)
-        figures |= figures_of(named, run, jobs, summary=figures, **window)
+        figures |= figures_of(named, run, known, summary=figures, **window)
     row = RunRow(task.key, figures, result.meta["counts"], queues, {}, task.seed)
     # Bytes keep 12 digits: a row that was just made equals the one that a resumed study reads from row.json.
     return RunRow.from_bytes(row.to_bytes(), settings=task.settings)
-
-
-def _summarised(run: Any, jobs: pd.DataFrame, window: Mapping[str, Any]) -> dict[str, float]:
-    from simsched.report.metrics.summary import summarise
-
-    return summarise(jobs, run.timeline, run.totals, **window)
-
-
-def _summary(task: RunTask, row: RunRow, result: RunResult) -> str:
-    """Return ``summary.json``: figures of the whole run, even if the row leaves out warm-up and drain."""
-    from simsched.report.data.tables import RunTables
-    from simsched.report.metrics.summary import summary_text
-
-    in_part = task.measure.warm_up or task.measure.drain
-    return summary_text(RunTables.from_result(result).summary if in_part else row.metrics)
 
 
 def same_task(task: RunTask, text: bytes) -> bool:
@@ -138,3 +212,128 @@ def same_task(task: RunTask, text: bytes) -> bool:
         return canonical_json(json.loads(text)) == canonical_json(task.identity())
     except ValueError:
         return False
+
+
+# --- figures of all jobs, or of those that match a query
+
+
+def figures_of(
+    figures: Iterable[Figure],
+    run: Any,
+    jobs: Iterable[Any],
+    *,
+    warm_up: float = 0.0,
+    drain: float = 0.0,
+    summary: dict[str, float] | None = None,
+) -> dict[str, float]:
+    """Return the value of each figure of a run, by its text.
+
+    Parameters
+    ----------
+    run : a `simsched.report.data.tables.Run`.
+    jobs : the jobs of the workload as it was run; queries select from them.
+    warm_up, drain : seconds of submissions that are ignored (see `summarise`).
+    summary : figures of the whole run, if they are known.
+
+    Returns
+    -------
+    dict
+        NaN for a figure that cannot be computed because no job ran or none matches its query.
+    """
+    from simsched.report.metrics.metrics import trim
+    from simsched.report.metrics.summary import summarise
+    from simsched.workload.transforms.query import parse_query
+
+    whole = summary if summary is not None else summarise(run.jobs, run.timeline, run.totals,
+                                                          warm_up=warm_up, drain=drain)  # fmt: skip
+    kept = trim(run.jobs, warm_up, drain) if (warm_up or drain) and len(run.jobs) else run.jobs
+    known = list(jobs)
+    found: dict[str, float] = {}
+    for figure in figures:
+        frame = kept
+        if figure.query:
+            holds = parse_query(figure.query)
+            frame = kept[kept["id"].astype(str).isin({str(job.id) for job in known if holds(job)})]
+        found[str(figure)] = _of_frame(figure, frame, whole)
+    return found
+
+
+def _of_frame(figure: Figure, frame: pd.DataFrame, whole: dict[str, float]) -> float:
+    from simsched.report.metrics import metrics
+    from simsched.report.metrics.summary import summarise
+
+    if not figure.query:
+        name = figure.name
+        if name == "utilisation":
+            name = "utilisation_core" if "utilisation_core" in whole else "utilisation_node"
+        if name in whole:
+            return whole[name]
+        if name.startswith("down_"):
+            return 0.0  # a summary has such figures only for types that were down
+    if figure.statistic is not None:
+        statistic, measure = figure.statistic
+        level = float(statistic[1:]) if statistic.startswith("p") else 50
+        described = metrics.describe(getattr(metrics, measure)(metrics.ran(frame)), (level,))
+        return described[f"p{level:g}" if statistic[:1] == "p" or statistic == "median" else statistic]
+    if figure.query and figure.name in OF_JOBS:  # it depends on jobs only
+        timeline = frame.iloc[:0][["submit"]].rename(columns={"submit": "time"}).assign(queued_jobs=0.0)
+        return summarise(frame, timeline, {}).get(figure.name, float("nan"))
+    return float("nan")
+
+
+# --- the function that a worker runs
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerReply:
+    """The reply of a worker to one task.
+
+    Attributes
+    ----------
+    row : the figures, as `RunRow.to_bytes`; None if the run failed.
+    seconds, worker : time of the run, and the worker that performed it.
+    error, passing : reason of a failure, and whether another attempt may succeed.
+    files : files of the run directory, if client and worker do not share files.
+    """
+
+    row: bytes | None
+    seconds: float = 0.0
+    worker: str = ""
+    error: str = ""
+    passing: bool = False
+    files: Mapping[str, bytes] = field(default_factory=dict)
+
+
+def work(task: bytes, folder: str | None, packed: bool, version: str) -> dict[str, Any]:
+    """Perform a task and return a `WorkerReply` as a dictionary.
+
+    Parameters
+    ----------
+    task : `RunTask.to_bytes`.
+    folder : folder of the run directories; None keeps none.
+    packed : return the files of the run directory and ignore `folder`.
+    version : version of the client; another one here is a failure, since results could differ.
+    """
+    worker = f"{socket.gethostname()}:{os.getpid()}"
+    files: dict[str, bytes] = {}
+    if own_version() != version:
+        expected = f"{version}, the version of the client"
+        fault = RunError(f"the worker has simsched {own_version()}", expected=expected)
+        return {"row": None, "worker": worker, "error": str(fault)}
+    try:
+        wanted = RunTask.from_bytes(task)
+        if packed:  # in a temporary directory of this machine
+            with TemporaryDirectory(prefix="simsched-run-") as place:
+                row = perform(wanted, Path(place))
+                run = Path(place) / wanted.key
+                files = {path.name: path.read_bytes() for path in sorted(run.iterdir())}
+        else:
+            row = perform(wanted, None if folder is None else Path(folder))
+    except Exception as error:  # noqa: BLE001 - the reply carries it
+        ours = isinstance(error, SimschedError)
+        text = " ".join(str(error).split()) or type(error).__name__
+        reason = text if ours else f"{type(error).__name__}: {text}"
+        # Lack of memory or disk may pass; an error of the input or the options would return.
+        passing = isinstance(error.__cause__, OSError) if ours else isinstance(error, OSError | MemoryError)
+        return {"row": None, "worker": worker, "error": reason, "passing": passing}
+    return {"row": row.to_bytes(), "seconds": row.seconds, "worker": worker, "files": files}

@@ -28,8 +28,7 @@ from simsched.errors import RunError
 from simsched.files import leftovers, lock, through_links, undone, write_file
 from simsched.folders import PARTIAL, Layout, refuse_foreign, remove_leftover
 from simsched.simulation.record.run_directory import RUN
-from simsched.study.runs.run_row import RunRow
-from simsched.study.runs.single_run import same_task
+from simsched.study.runs.single_run import RunRow, same_task
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence, Set

@@ -6,9 +6,17 @@ a broken executor and knows whether its workers share files with the client.
 
 from __future__ import annotations
 
+import os
+import signal
+import sys
+import threading
+import warnings
 from concurrent.futures import Executor, Future
 from concurrent.futures.process import BrokenProcessPool, ProcessPoolExecutor
 from contextlib import contextmanager
+from multiprocessing import resource_tracker
+from multiprocessing.context import SpawnContext, SpawnProcess
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from simsched.arguments import check
@@ -17,7 +25,8 @@ from simsched.files import undone
 from simsched.study.runs.workers import Workers, cores
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
+    from multiprocessing.process import BaseProcess
 
 MAX_WORKERS = 1024
 
@@ -129,9 +138,6 @@ class ProcessWorkers(Workers):
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """Submit a call; processes start when they are needed."""
-        from simsched.study.runs.spawn_context import WorkerContext, signals_held
-        from simsched.study.runs.worker_entry import begin_worker
-
         try:
             with signals_held():
                 if self._pool is None:
@@ -166,3 +172,127 @@ class ProcessWorkers(Workers):
     def pids(self) -> list[int]:
         """The numbers of the processes that are alive."""
         return self._context.pids() if self._context is not None else []
+
+
+# --- the start method of worker processes, which do not import the main module of their parent
+
+
+HELD = {getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)}
+"""The signals that wait while workers start."""
+
+
+@contextmanager
+def _no_main() -> Iterator[None]:
+    """Hide the main module while a process is prepared.
+
+    `multiprocessing` offers no option for this; it looks at ``sys.modules["__main__"]``.
+    """
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
+
+
+@contextmanager
+def signals_held() -> Iterator[None]:
+    """Let signals wait while workers start: one between two steps would leave a half-made process or pool.
+
+    A process inherits that they are held; `begin_worker` lets through all but SIGINT, which is
+    for its parent alone.
+    """
+    if not hasattr(signal, "pthread_sigmask"):  # not on every system
+        yield
+        return
+    resource_tracker.ensure_running()  # it would let SIGINT and SIGTERM through when it starts
+    came: list[int] = []
+    handlers = _handlers()
+    for number in handlers:
+        signal.signal(number, lambda number, _frame: came.append(number))
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, HELD)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        for number in came:
+            signal.raise_signal(number)
+
+
+def _handlers() -> dict[int, Callable[..., Any]]:
+    """Return the functions that take the signals here, if this is the main thread.
+
+    The system gives a signal that this thread holds to any other, which has Python call the function
+    in the main thread all the same: holding alone is not enough.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return {}
+    found = {number: signal.getsignal(number) for number in HELD}
+    return {number: handler for number, handler in found.items() if callable(handler)}
+
+
+class _Process(SpawnProcess):
+    """A process that starts without the main module of its parent."""
+
+    @staticmethod
+    def _Popen(process_obj: BaseProcess) -> Any:  # noqa: N802 - the name that multiprocessing calls
+        with _no_main():
+            return SpawnProcess._Popen(process_obj)
+
+
+class WorkerContext(SpawnContext):
+    """A spawn context that keeps its processes, so that they can be killed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.started: list[_Process] = []
+
+    def Process(self, *arguments: Any, **options: Any) -> _Process:  # type: ignore[override]  # noqa: N802
+        """Return a process; the executor starts it."""
+        process = _Process(*arguments, **options)
+        self.started.append(process)
+        return process
+
+    def pids(self) -> list[int]:
+        """Return the numbers of the processes that are alive."""
+        return [process.pid for process in self.started if process.is_alive() and process.pid is not None]
+
+    def kill(self) -> None:
+        """Kill all processes."""
+        for process in self.started:
+            if process.is_alive():
+                process.kill()
+        for process in self.started:
+            process.join(1)
+        self.started.clear()
+
+
+def begin_worker(contents: Mapping[str, bytes] | None = None) -> None:
+    """Set up a worker process: it ignores Ctrl-C, which the client handles, and ends with the client."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if hasattr(signal, "pthread_sigmask"):  # not on every system
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, HELD)
+    if not sys.warnoptions:
+        warnings.simplefilter("ignore")  # as in the client
+    _follow_parent()
+    if contents:
+        from simsched.study.runs.input_cache import INPUTS
+
+        INPUTS.send(contents)
+
+
+def _follow_parent() -> None:
+    """End this process when its parent has ended, even if the parent was killed."""
+    from multiprocessing import parent_process
+
+    parent = parent_process()
+    if parent is None:
+        return
+
+    def wait() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=wait, name="simsched-parent", daemon=True).start()

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NotRequired, Protocol, TypedDict
+from typing import TYPE_CHECKING, ClassVar, Literal, NotRequired, Protocol, TypedDict
 
 from simsched import human
 from simsched.errors import ConfigError
@@ -159,17 +159,12 @@ class FigureOfTrial(TypedDict):
     meets: bool
 
 
-class ExampleJob(TypedDict, total=False):
-    """A job that never fits."""
-
-    example: str
-
-
-class TrialAnswer(ExampleJob):
+class TrialAnswer(TypedDict):
     """A size or load that was tried.
 
     why : the target that it misses, or another reason.
     infeasible : number of jobs that never fit.
+    example : a job that never fits.
     runs : keys of the runs.
     """
 
@@ -178,24 +173,65 @@ class TrialAnswer(ExampleJob):
     why: str
     offered_load: float | None
     infeasible: int
+    example: NotRequired[str]
     figures: dict[str, FigureOfTrial]
     runs: list[str]
 
 
-class CoverageAnswer(TypedDict):
-    """The values that were tried, and how far they support the answer; `SizeAnswer` has the meanings."""
+class VariedNumber(TypedDict):
+    """The number that is varied, and its value today."""
 
-    tried: list[float | None]
-    met: list[float | None]
-    stable: bool | None
-    better: list[float | None]
-    worse: list[float | None]
-    best_of_tried: bool | None
-    every_between_tried: bool
+    what: str
+    today: int
 
 
-class FoundAnswer(CoverageAnswer):
-    """The answer of a search for a size or a load; `SizeAnswer` has the meanings."""
+class AboutSizing(AboutSearch):
+    """The inputs of a search for a size or a load, and how they were run.
+
+    growth : the number that is varied.
+    load : times the load of the workload.
+    by : how the load is changed.
+    step : between loads.
+    log_use : how the log uses the machine.
+    reality : the recorded beside the simulated waits of today's machine.
+    """
+
+    growth: NotRequired[VariedNumber]
+    load: float
+    by: str
+    step: NotRequired[float]
+    log_use: NotRequired[str]
+    reality: NotRequired[RealityAnswer]
+
+
+class SizeAnswer(AboutSizing):
+    """The answer of a search for a size or a load, and its inputs.
+
+    format : version of this layout.
+    question : size or headroom.
+    found : whether there is an answer; for headroom, whether today's load meets every target.
+    answer : null if no value of the range meets the targets.
+    unit : of sizes or loads, such as nodes.
+    sentence : the answer in words.
+    notes : remarks on chance, exceptions, and jobs that can never run.
+    targets : the targets to meet.
+    criterion : how many seeds have to meet a target: every, mean or confident.
+    confidence : of intervals.
+    range : the least and the greatest value that may be tried.
+    today : today's size or load.
+    largest : the largest size that meets all targets, if some target sets one.
+    tried : values that were tried.
+    met : values that meet every target.
+    stable : whether no value that was tried contradicts the answer; null without one.
+    better : values beyond the answer that meet every target.
+    worse : values on the safe side of the answer that miss a target.
+    best_of_tried : whether no better value was tried; null without an answer.
+    every_between_tried : whether every value was tried that could contradict the answer.
+    monotone : whether larger values always met more.
+    seeds : the seeds of the runs.
+    differences : figure: its difference to the neighbour that misses a target.
+    trials : each value that was tried, in the order of the search.
+    """
 
     format: Literal[1]
     question: Question
@@ -210,48 +246,17 @@ class FoundAnswer(CoverageAnswer):
     range: Ends
     today: float | None
     largest: float | None
+    tried: list[float | None]
+    met: list[float | None]
+    stable: bool | None
+    better: list[float | None]
+    worse: list[float | None]
+    best_of_tried: bool | None
+    every_between_tried: bool
     monotone: bool
     seeds: SeedsOfSearch
     differences: dict[str, FigureDifference]
     trials: list[TrialAnswer]
-
-
-class VariedNumber(TypedDict):
-    """The number that is varied, and its value today."""
-
-    what: str
-    today: int
-
-
-class SizeAnswer(FoundAnswer, AboutSearch):
-    """The answer of a search for a size or a load, and its inputs.
-
-    answer : null if no value of the range meets the targets.
-    range : the least and the greatest value that may be tried.
-    today : today's size or load.
-    largest : the largest size that meets all targets, if some target sets one.
-    monotone : whether larger values always met more.
-    differences : figure: its difference to the neighbour that misses a target.
-    tried, met : values that were tried, and those that meet every target.
-    stable : whether no value that was tried contradicts the answer; null without one.
-    better : values beyond the answer that meet every target.
-    worse : values on the safe side of the answer that miss a target.
-    best_of_tried : whether no better value was tried; null without an answer.
-    every_between_tried : whether every value was tried that could contradict the answer.
-    transforms : steps that change the workload.
-    options : the rules of the runs, a configuration (its schema is config).
-    load : times the load of the workload.
-    by : how the load is changed.
-    step : between loads.
-    log_use : how the log uses the machine.
-    """
-
-    growth: NotRequired[VariedNumber]
-    load: float
-    by: str
-    step: NotRequired[float]
-    log_use: NotRequired[str]
-    reality: NotRequired[RealityAnswer]
 
 
 @dataclass(frozen=True)
@@ -285,7 +290,7 @@ class Answer(SearchAnswer):
     search: Search
     trials: Mapping[int, Evaluation]
     today: int
-    about: Mapping[str, Any] = field(default_factory=dict)
+    about: AboutSizing
 
     @property
     def title(self) -> str:
@@ -399,8 +404,8 @@ class Answer(SearchAnswer):
         notes = "".join(f"  - {note}\n" for note in self.notes)
         return f"{self.sentence}\n{notes}\n{self.table()}\n"
 
-    def to_dict(self) -> Mapping[str, Any]:
-        """Return the answer as plain data, as `SizeAnswer` declares it; equal searches give equal data."""
+    def to_dict(self) -> SizeAnswer:
+        """Return the answer as plain data; equal searches give equal data."""
         seeds: SeedsOfSearch = {
             "count": self.seeds.count,
             "first": self.seeds.first,
@@ -409,44 +414,59 @@ class Answer(SearchAnswer):
         }
         if self.seeds.unit is not None:
             seeds["unit"] = self.seeds.unit
-        low, high = (_plain(self.axis.number(end)) for end in (self.search.low, self.search.high))
-        found: FoundAnswer = {
+
+        def number(value: int | None) -> float | None:
+            return None if value is None else _plain(self.axis.number(value))
+
+        coverage, known = self.coverage, self.value is not None
+        return {
             "format": 1,
             "question": self.question,
             "found": self.found,
-            "answer": _plain(self.number),
+            "answer": number(self.value),
             "unit": self.axis.noun,
             "sentence": self.sentence,
             "notes": self.notes,
-            "targets": [_target(target) for target in self.rule.targets],
+            "targets": [
+                {
+                    "text": str(target),
+                    "figure": str(target.figure),
+                    "unit": target.figure.unit,
+                    "relation": target.relation,
+                    "bound": _plain(target.bound),
+                }
+                for target in self.rule.targets
+            ],
             "criterion": self.rule.criterion,
             "confidence": self.rule.confidence,
-            "range": (low, high),
-            "today": _plain(self.axis.number(self.today)),
-            "largest": None if self.limit is None else _plain(self.axis.number(self.limit)),
-            **self._coverage(),
-            "monotone": self.search.monotone,
-            "seeds": seeds,
-            "differences": {str(t.figure): _difference(d) for t, d in self.differences.items()},
-            "trials": [self._trial(trial) for trial in self.trials.values()],
-        }
-        return {**found, **self.about}
-
-    def _coverage(self) -> CoverageAnswer:
-        """Return the coverage as plain data; keys that describe the answer are null if there is no answer."""
-        coverage, known = self.coverage, self.value is not None
-        return {
-            "tried": self._numbers(coverage.tried),
-            "met": self._numbers(coverage.met),
+            "range": (number(self.search.low), number(self.search.high)),
+            "today": number(self.today),
+            "largest": number(self.limit),
+            "tried": [number(value) for value in coverage.tried],
+            "met": [number(value) for value in coverage.met],
             "stable": coverage.stable if known else None,
-            "better": self._numbers(coverage.better),
-            "worse": self._numbers(coverage.worse),
+            "better": [number(value) for value in coverage.better],
+            "worse": [number(value) for value in coverage.worse],
             "best_of_tried": (self.question == SIZE or not coverage.better) if known else None,
             "every_between_tried": coverage.complete,
+            "monotone": self.search.monotone,
+            "seeds": seeds,
+            "differences": {
+                str(target.figure): {
+                    "mean": _plain(found.interval.estimate),
+                    "interval": (_plain(found.interval.low), _plain(found.interval.high)),
+                    "relative": _plain(found.relative),
+                    "verdict": found.verdict,
+                    "pairs": found.pairs,
+                    "lower": found.lower,
+                    "equal": found.equal,
+                    "higher": found.higher,
+                }
+                for target, found in self.differences.items()
+            },
+            "trials": [self._trial(trial) for trial in self.trials.values()],
+            **self.about,
         }
-
-    def _numbers(self, values: tuple[int, ...]) -> list[float | int | None]:
-        return [_plain(self.axis.number(value)) for value in values]
 
     def _trial(self, trial: Evaluation) -> TrialAnswer:
         figures: dict[str, FigureOfTrial] = {}
@@ -458,17 +478,19 @@ class Answer(SearchAnswer):
                 "interval": (_plain(found.low), _plain(found.high)),
                 "meets": target not in trial.fails,
             }
-        example: ExampleJob = {"example": trial.example} if trial.example else {}
-        return {
+        made: TrialAnswer = {
             "value": _plain(self.axis.number(trial.value)),
             "meets": trial.met,
             "why": _why(self, trial.value),
             "offered_load": _plain(trial.offered),
             "infeasible": trial.infeasible,
-            **example,
+            "example": trial.example,
             "figures": figures,
             "runs": list(trial.keys),
         }
+        if not trial.example:
+            del made["example"]
+        return made
 
     def write_files(self, folder: Path) -> list[str]:
         """Write ``answer.png`` where matplotlib is, ``trials.csv`` and ``answer.json``."""
@@ -489,29 +511,6 @@ class Answer(SearchAnswer):
         from simsched.report.figures.sizing import save
 
         save(picture(self), target, dpi=dpi, dark=dark)
-
-
-def _target(target: SizingTarget) -> TargetAnswer:
-    return {
-        "text": str(target),
-        "figure": str(target.figure),
-        "unit": target.figure.unit,
-        "relation": target.relation,
-        "bound": _plain(target.bound),
-    }
-
-
-def _difference(found: PairedDifference) -> FigureDifference:
-    return {
-        "mean": _plain(found.interval.estimate),
-        "interval": (_plain(found.interval.low), _plain(found.interval.high)),
-        "relative": _plain(found.relative),
-        "verdict": found.verdict,
-        "pairs": found.pairs,
-        "lower": found.lower,
-        "equal": found.equal,
-        "higher": found.higher,
-    }
 
 
 def _plain(value: float | None) -> float | int | None:

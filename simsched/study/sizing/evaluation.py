@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from simsched.report.compare import Interval
-    from simsched.study.runs.run_row import RunRow
+    from simsched.study.runs.single_run import RunRow
     from simsched.study.runs.workers import Workers
     from simsched.study.spec.run_task import RunTask
     from simsched.study.spec.target import SizingTarget

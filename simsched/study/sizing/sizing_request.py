@@ -186,8 +186,8 @@ def log_use_of(request: SizingRequest, base: RunTask) -> dict[str, str]:
     return {"log_use": sentence} if sentence else {}
 
 
-def about_of(base: RunTask, **more: Any) -> dict[str, Any]:
-    """Return the names and digests of the inputs of an answer, and how they were run."""
+def about_of(base: RunTask, **more: Any) -> Any:
+    """Return an `AboutSearch` with `more`: the names and digests of inputs, and how they were run."""
     return {
         **more,
         "inputs": [

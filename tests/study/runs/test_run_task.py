@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from simsched.errors import ConfigError, RunError, SimschedError
 from simsched.study.runs.input_cache import InputCache, LruCache
-from simsched.study.runs.run_row import RunRow
-from simsched.study.runs.single_run import options_of, perform, same_task
+from simsched.study.runs.single_run import RunRow, options_of, perform, same_task
 from simsched.study.spec.edits import apply_edits, edit_recipe, parsed_edit
 from simsched.study.spec.run_task import MODEL, Measure, RunTask, TaskInput, canonical_json
 from tests.study.studyworld import RECIPE, small

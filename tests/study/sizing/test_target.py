@@ -13,7 +13,7 @@ import simsched as ss
 from simsched.errors import ConfigError
 from simsched.formats.text.diagnostics import CaretError
 from simsched.report.metrics.summary import METRICS, summarise
-from simsched.study.runs.figure_values import figures_of
+from simsched.study.runs.single_run import figures_of
 from simsched.study.spec.target import (
     MEASURES,
     OF_JOBS,
