@@ -7,7 +7,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Hashable, Mapping, Sequence
 
 Node = TypeVar("Node", bound="Hashable")
 
@@ -44,64 +44,11 @@ def find_cycle(links: Mapping[Node, Collection[Node]]) -> list[Node]:
 def cyclic_groups(links: Mapping[int, Sequence[int]]) -> list[list[int]]:
     """Return the groups in which each node reaches every other, or a single node itself.
 
-    These are the strongly connected components (Tarjan 1972).  The search does not recurse, because
-    chains may be as long as the graph.
-
     >>> cyclic_groups({1: [2], 2: [3], 3: [2], 4: [4], 5: [1]})
     [[2, 3], [4]]
     """
-    search = _Search(links)
-    for node in links:
-        search.visit(node)
-    found = [
-        sorted(group) for group in search.groups if len(group) > 1 or group[0] in links.get(group[0], ())
-    ]
-    return sorted(found)
+    import networkx as nx  # few runs have such links
 
-
-class _Search:
-    """One depth-first search; `low` is the earliest node on the path that can be reached again."""
-
-    def __init__(self, links: Mapping[int, Sequence[int]]) -> None:
-        self.groups: list[list[int]] = []
-        self._links = links
-        self._seen: dict[int, int] = {}
-        self._low: dict[int, int] = {}
-        self._open: list[int] = []
-        self._is_open: set[int] = set()
-
-    def visit(self, root: int) -> None:
-        """Walk all nodes that can be reached from one and were not reached before."""
-        if root in self._seen:
-            return
-        path = [(root, self._enter(root))]
-        while path:
-            node, rest = path[-1]
-            after = next(rest, None)
-            if after is None:
-                path.pop()
-                self._leave(node)
-                if path:
-                    self._reach(path[-1][0], self._low[node])
-            elif after not in self._seen:
-                path.append((after, self._enter(after)))
-            elif after in self._is_open:
-                self._reach(node, self._seen[after])
-
-    def _enter(self, node: int) -> Iterator[int]:
-        self._seen[node] = self._low[node] = len(self._seen)
-        self._open.append(node)
-        self._is_open.add(node)
-        return iter(self._links.get(node, ()))
-
-    def _reach(self, node: int, place: int) -> None:
-        self._low[node] = min(self._low[node], place)
-
-    def _leave(self, node: int) -> None:
-        if self._low[node] != self._seen[node]:
-            return
-        group: list[int] = []
-        while not group or group[-1] != node:
-            group.append(self._open.pop())
-        self._is_open.difference_update(group)
-        self.groups.append(group)
+    graph: nx.DiGraph[int] = nx.DiGraph((node, other) for node, row in links.items() for other in row)
+    found = map(sorted, nx.strongly_connected_components(graph))
+    return sorted(group for group in found if len(group) > 1 or group[0] in links.get(group[0], ()))

@@ -4,7 +4,8 @@ Each verb is a module of this package with a function ``register(subparsers)``. 
 each of them ``set_defaults(run=function)``, where ``function(args) -> int`` returns the exit status
 (``None`` counts as 0).  Only the module of the requested verb is imported, so ``simsched --help`` and
 ``simsched shape`` never import NumPy or pandas.  A module is named after its verb; ``convert`` holds `shape`,
-too, ``report`` holds `plot`, and ``searches`` holds `size`, `headroom` and `calibrate`.
+too, ``report`` holds `plot`, ``tutorial`` holds `demo`, and ``searches`` holds `size`, `headroom` and
+`calibrate`.
 
 `options` has the options that verbs share, `support` the mechanics.  May import every other package.
 
@@ -70,7 +71,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "cluster": ("cluster", "show, make, convert, compare and list clusters"),
     "site": ("site", "import the machine and the queues of a centre from its own files"),
     "workload": ("workload", "show, make, convert, deliver and list workloads"),
-    "demo": ("demo", "run a small study in under a minute"),
+    "demo": ("tutorial", "run a small study in under a minute"),
     "tutorial": ("tutorial", "play the first five minutes on bundled inputs"),
     "completion": ("completion", "print the completion script of a shell"),
 }

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from simsched import human
-from simsched.cli.options.recorded_command import take_command
-from simsched.cli.options.run_options import add_rules, checked_rules, time_of
+from simsched.cli.options.run_options import add_rules, checked_rules, take_command, time_of
 from simsched.cli.options.site_options import add_site, noted_use, place_site, require
 from simsched.cli.options.workloads import add_reading, read_inputs, read_workloads, write_ignored
 from simsched.cli.support.heartbeat import expected, heartbeat

@@ -113,7 +113,7 @@ def _again(args: argparse.Namespace) -> dict[str, Any]:
     ConfigError, RunError, FormatError
         if it is not a run directory, another option of a run is given, or an input is missing or changed.
     """
-    from simsched.cli.options.recorded_command import take_command
+    from simsched.cli.options.run_options import take_command
     from simsched.formats.text.documents import read_text
     from simsched.formats.text.json_text import load_json
 
@@ -147,7 +147,7 @@ def _run(args: argparse.Namespace, site: Site | None, again: Mapping[str, Any] |
     """
     from dataclasses import replace
 
-    from simsched.cli.options.recorded_command import command_of
+    from simsched.cli.options.run_options import command_of
     from simsched.cli.support.signals import stopping
     from simsched.folders import refuse_foreign
     from simsched.simulation.options.dated_times import notes_on_outages

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from simsched.cli.support.parser import Subparsers
     from simsched.folders import Layout
     from simsched.site.site import Site
-    from simsched.study.search_answer import SearchAnswer
+    from simsched.study.search_values import SearchAnswer
     from simsched.study.sizing.evaluation import Evaluation
 
     Search = Callable[[dict[str, Any]], SearchAnswer]

@@ -106,7 +106,7 @@ def _perform(study: Study, args: argparse.Namespace) -> int:
         settings = ", ".join(f"{axis} {label}" for axis, label in failure["settings"].items())
         sys.stderr.write(f"failed: run {failure['run']} ({settings}): {failure['reason']}\n")
     if not args.quiet:
-        from simsched.study.study_text import summary
+        from simsched.study.grid import summary
 
         print(summary(result), end="")
         sys.stderr.write(f"written: {result.path}\n")
@@ -115,8 +115,8 @@ def _perform(study: Study, args: argparse.Namespace) -> int:
 
 def _show(study: Study, found: SweepPlan, args: argparse.Namespace) -> None:
     """Print the runs, their number, and about how long they take."""
+    from simsched.study.grid import plan_table
     from simsched.study.runs.workers import cores
-    from simsched.study.study_text import plan_table
 
     print(plan_table(study, MAX_ROWS), end="")
     same = f" ({found.distinct:,} of them distinct)" if found.distinct < len(found.tasks) else ""

@@ -16,14 +16,12 @@ from simsched.report.recorded_waits import calibration_note, rank_text
 from simsched.simulation.options.run_config import CALIBRATION
 from simsched.study.runs.dispatch import FinishedRun, run_tasks
 from simsched.study.runs.input_cache import INPUTS
-from simsched.study.search_answer import plain
+from simsched.study.search_values import plain
 from simsched.study.spec.run_task import MODEL, Measure
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
 
-    from simsched.report.metrics.agreement import Agreement
     from simsched.study.runs.workers import Workers
     from simsched.study.spec.run_task import RunTask
 
@@ -63,10 +61,15 @@ def reality_of(base: RunTask, workers: Workers) -> dict[str, Any]:
         return {}
     if all(job.wait is None for job in INPUTS.workload(base).jobs):
         return {}
+    from simsched.report.metrics.agreement import agreement
+    from simsched.report.run_views import load_run
+
     task = base.changed(measure=Measure(), keep=("jobs",), edits=())
     with scratch_folder("simsched-reality-") as folder:
-        found = _agreement(task, workers, str(folder))
-    if found is None:
+        outcomes = list(run_tasks([task], workers, folder=folder))
+        failed = not all(isinstance(outcome, FinishedRun) for outcome in outcomes)
+        found = None if failed else agreement(load_run(folder / task.key).jobs)
+    if found is None:  # the run fails, or no job can be compared
         return {}
     figures = {
         "recorded_mean_wait": found.recorded.mean,
@@ -90,20 +93,6 @@ def reality_of_study(tasks: Sequence[RunTask], workers: Workers) -> dict[str, An
 def _name_of(step: str) -> str:
     call = parse_call(step)
     return "" if call is None else call.name
-
-
-def _agreement(task: RunTask, workers: Workers, folder: str) -> Agreement | None:
-    """Return the agreement of a run with its log; None if the run fails or no job can be compared."""
-    from pathlib import Path
-
-    from simsched.report.metrics.agreement import agreement
-    from simsched.report.run_views import load_run
-
-    place: Path = Path(folder)
-    outcomes = list(run_tasks([task], workers, folder=place))
-    if not all(isinstance(outcome, FinishedRun) for outcome in outcomes):
-        return None
-    return agreement(load_run(place / task.key).jobs)
 
 
 def notes_of(about: Mapping[str, Any]) -> Iterator[str]:

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import json
+import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from simsched.arguments import check, check_callable, check_path, texts, wrong
+from simsched.declare.answers import WrittenKeys
 from simsched.declare.kinds import HIDDEN, ValueKind, number, text, whole
 from simsched.declare.table import Declared, fields_of
 from simsched.errors import ConfigError
+from simsched.folders import StagedFolder
 from simsched.formats.rfc.declared import DURATION
 from simsched.formats.rfc.duration import parse_duration
 from simsched.study.spec.target import SizingTarget, parse_targets
 
 if TYPE_CHECKING:
+    import pandas as pd
+
+    from simsched.folders import Layout
     from simsched.site.site import Site
 
 Hidden = Annotated[Any, HIDDEN]
@@ -180,3 +187,121 @@ def check_number(name: str, value: Any, *, whole: bool = False) -> None:
     """Raise ConfigError unless the value is a number, or a whole number."""
     if isinstance(value, bool) or not isinstance(value, int if whole else int | float):
         raise ConfigError(f"{name} is {value!r}", expected="a whole number" if whole else "a number")
+
+
+# --- `SearchAnswer`: the answer of `size`, `headroom` or `calibrate`, which can be read, printed and written
+
+
+Ends = tuple[float | None, float | None]
+"""The ends of an interval; null if they are not known."""
+
+
+class InputOfSearch(WrittenKeys):
+    """An input: its name and digest, and how it was read."""
+
+    role: Literal["cluster", "workload"]
+    name: str
+    sha256: str
+    reading: dict[str, Any]
+
+
+class MeasuredJobs(WrittenKeys):
+    """Times of submissions (s) that are ignored at the beginning and at the end."""
+
+    warm_up: float
+    drain: float
+
+
+class AboutSearch(WrittenKeys):
+    """The inputs of a search, and how they were run.
+
+    inputs : the cluster and the workload.
+    transforms : steps that change the workload.
+    options : the rules of the runs, a configuration (its schema is config).
+    measure : the jobs that are measured.
+    """
+
+    inputs: list[InputOfSearch]
+    transforms: list[str]
+    options: dict[str, Any]
+    measure: MeasuredJobs
+
+
+class SearchAnswer(ABC):
+    """The answer of a search; it is true if something was found.
+
+    Attributes
+    ----------
+    layout : the files of its directory, by which an earlier answer is recognized.
+    """
+
+    layout: ClassVar[Layout]
+
+    @abstractmethod
+    def __bool__(self) -> bool:
+        """Whether something was found."""
+
+    @property
+    @abstractmethod
+    def sentence(self) -> str:
+        """The answer in a few sentences."""
+
+    @property
+    @abstractmethod
+    def frame(self) -> pd.DataFrame:
+        """The values that were tried, one row each."""
+
+    @abstractmethod
+    def text(self) -> str:
+        """Return the whole answer for a terminal."""
+
+    @abstractmethod
+    def to_dict(self) -> Mapping[str, Any]:
+        """Return the answer as plain data; equal searches give equal data."""
+
+    @abstractmethod
+    def write_files(self, folder: Path) -> list[str]:
+        """Write the files of the answer into a folder, the record last, and return their names."""
+
+    def to_json(self) -> str:
+        """Return `to_dict` as JSON text."""
+        return json.dumps(self.to_dict(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+    def to_csv(self) -> str:
+        """Return `frame` as CSV, times in seconds."""
+        from simsched.report.export import csv_text
+
+        return csv_text(self.frame)
+
+    @property
+    def title(self) -> str:
+        """The title of the answer in a notebook."""
+        return self.layout.noun
+
+    def _repr_html_(self) -> str:
+        """Return the whole answer for a notebook."""
+        from simsched.text_table import html_text
+
+        return html_text(self.title, self.text())
+
+    def write(self, directory: str | Path) -> list[Path]:
+        """Write the directory of the answer and return its files.
+
+        Raises
+        ------
+        RunError
+            if the directory cannot be written, or holds anything but an earlier answer, which is replaced.
+        """
+        with StagedFolder(directory, self.layout) as staged:
+            return self.finish(staged)
+
+    def finish(self, staged: StagedFolder) -> list[Path]:
+        """Write the answer into a staged folder, give the folder its name, and return the files."""
+        names = self.write_files(staged.work)
+        path = staged.finish()
+        return [path / name for name in names]
+
+
+def plain(value: float | None, digits: int = 9) -> float | None:
+    """Return a number for JSON: rounded, and None (null) unless it is finite."""
+    return float(f"{value:.{digits}g}") if value is not None and math.isfinite(value) else None

@@ -15,8 +15,7 @@ from simsched.files import write_file
 from simsched.report import palette
 from simsched.report.html import markup
 from simsched.report.metrics.summary import metric
-from simsched.study.grid import NOISE, Grid, best_setting
-from simsched.study.study_text import reality_notes
+from simsched.study.grid import NOISE, Grid, best_setting, reality_notes
 
 if TYPE_CHECKING:
     from simsched.report.data.tables import RunTables

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from simsched.arguments import check_path
 from simsched.errors import ConfigError, RunError, first_line
 from simsched.study.runs.study_folder import FAILURES, StudyFolder, read_json
+from simsched.study.spec.study import column
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -141,8 +142,6 @@ class StudyResult:
 
     def _axes_query(self) -> str:
         """Return the query that adds the axes as columns to a table of all runs."""
-        from simsched.study.spec.study import column
-
         names = [column(name) for name in self.axes]
         axes = "".join(f'r."{name}" as "axis_{name}", ' for name in names)
         return f"select t.run, r.key, {axes}r.seed, t.* exclude (run) from {{name}} t join runs r using (run)"  # noqa: S608

@@ -52,6 +52,8 @@ def add_verb(
 
         texts["formatter_class"] = argparse.RawDescriptionHelpFormatter
         more["epilog"] = "\n\n".join(filter(None, (more["epilog"], texts["epilog"] if answers else "")))
+    else:  # shells show the first line of a description
+        texts["description"] = "\n\n".join(" ".join(one.split()) for one in about[1:] or about)
     parser = verbs.add_parser(name, **{**texts, **more})
     for part in parts:
         add_flags(parser, part) if is_declared(part) else part(parser)

@@ -24,15 +24,13 @@ from simsched.simulation.options.run_config import RunConfig, in_use
 from simsched.simulation.options.run_rules import PolicyRules
 from simsched.site.site_folder import site_given
 from simsched.study.calibration.calibration import LEAST_GAIN, PARTS, Calibration, Effect, Errors
-from simsched.study.calibration.knobs import KNOBS, LEFT_OUT, knobs_named
-from simsched.study.calibration.log_facts import LogFacts
-from simsched.study.calibration.time_blocks import Resampler, TimeSplit
-from simsched.study.calibration.trials import Trials
+from simsched.study.calibration.knobs import KNOBS, LEFT_OUT, LogFacts, knobs_named
+from simsched.study.calibration.trials import Resampler, TimeSplit, Trials
 from simsched.study.runs.input_cache import INPUTS
 from simsched.study.runs.sweep_plan import warn_of_rules
 from simsched.study.runs.worker_pools import open_workers
 from simsched.study.search_values import CalibrationRequest, fields_given
-from simsched.study.sizing.sizing_request import about_of, cluster_input, workload_input
+from simsched.study.sizing.size import about_of, cluster_input, workload_input
 from simsched.study.spec.run_task import MODEL, RunTask
 
 if TYPE_CHECKING:
@@ -43,7 +41,7 @@ if TYPE_CHECKING:
     from simsched.site.site import Site
     from simsched.study.calibration.knobs import Knob, KnobSetting
     from simsched.study.calibration.trials import Choice, Trial
-    from simsched.study.search_answer import AboutSearch
+    from simsched.study.search_values import AboutSearch
     from simsched.workload.job import Job
     from simsched.workload.load import WorkloadLike
 

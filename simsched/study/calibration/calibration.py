@@ -11,7 +11,7 @@ from simsched import human
 from simsched.report.metrics.agreement import Agreement
 from simsched.study.calibration.knobs import KNOBS, LEFT_OUT
 from simsched.study.runs.study_folder import search_layout
-from simsched.study.search_answer import AboutSearch, SearchAnswer, plain
+from simsched.study.search_values import AboutSearch, SearchAnswer, plain
 from simsched.text_table import PAGE_WIDTH, fitted_table
 
 if TYPE_CHECKING:
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
     from simsched.folders import Layout
     from simsched.report.metrics.intervals import Interval
-    from simsched.study.calibration.time_blocks import TimeSplit
-    from simsched.study.calibration.trials import Trial
+    from simsched.study.calibration.trials import TimeSplit, Trial
 
 RECORD, TABLE, CONFIG = "calibration.json", "settings.csv", "config.toml"
 

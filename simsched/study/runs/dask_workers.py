@@ -22,8 +22,7 @@ except ModuleNotFoundError as missing:
     raise needs("a Dask scheduler", missing, extra="dask") from None
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from concurrent.futures import Future
+    from collections.abc import Mapping, Sequence
 
     from simsched.study.spec.run_task import TaskInput
 
@@ -111,11 +110,6 @@ class DaskWorkers(Workers):
         for digest, content in contents_of(sources).items():
             self._plugins.add(name := f"{self._client.id}-{digest[:20]}")
             self._client.register_plugin(SendInputs({digest: content}), name=name)
-
-    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        """Submit a call."""
-        future: Future[Any] = self._executor.submit(function, *arguments)
-        return future
 
     def fate(self, error: BaseException) -> Fate:
         """Distinguish a run that killed several workers from a scheduler that is gone."""

@@ -70,6 +70,22 @@ def run_tasks(
     return _Loop(tasks, workers, folder, retries).run()
 
 
+def rows_of(tasks: Iterable[RunTask], workers: Workers, folder: Path | None = None) -> dict[str, RunRow]:
+    """Perform tasks and return their rows by key; equal tasks are performed once.
+
+    Raises
+    ------
+    RunError
+        if a run fails.
+    """
+    found: dict[str, RunRow] = {}
+    for outcome in run_tasks({task.key: task for task in tasks}.values(), workers, folder=folder):
+        if not isinstance(outcome, FinishedRun):
+            raise RunError(outcome.reason)
+        found[outcome.task.key] = outcome.row
+    return found
+
+
 class _Loop:
     """The state of `run_tasks`: tasks that wait, tasks under way, tasks suspected of killing workers."""
 

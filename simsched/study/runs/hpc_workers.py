@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from shutil import which
-from typing import TYPE_CHECKING, Any
 
 from simsched.errors import ConfigError
 from simsched.extras import needs
@@ -14,9 +13,6 @@ try:
 except ModuleNotFoundError as missing:
     raise needs("--hpc", missing, extra="hpc") from None
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from concurrent.futures import Future
 
 #: system → class of executorlib; ``local`` is for tests on this machine
 CLASSES = {"flux": "FluxJobExecutor", "slurm": "SlurmJobExecutor", "local": "SingleNodeExecutor"}
@@ -32,7 +28,6 @@ class HpcWorkers(Workers):
             raise ConfigError(f"unknown system {system!r}", where="--hpc", expected=", ".join(CLASSES))
         self.system = system
         self.size = size or cores()
-        self._executor: Any = None
         self._start()
 
     def _start(self) -> None:
@@ -48,11 +43,6 @@ class HpcWorkers(Workers):
                 where="--hpc",
                 expected=f"to run within an allocation of {self.system}",
             ) from None
-
-    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        """Submit a call."""
-        future: Future[Any] = self._executor.submit(function, *arguments)
-        return future
 
     def fate(self, error: BaseException) -> Fate:
         """Recognize a worker that is gone by the error of its socket."""

@@ -100,12 +100,6 @@ class InProcessWorkers(Workers):
             future.set_exception(error)
         return future
 
-    def renew(self) -> None:
-        """Do nothing."""
-
-    def close(self) -> None:
-        """Do nothing."""
-
 
 class CallerWorkers(Workers):
     """An executor that the caller made and will shut down."""
@@ -114,16 +108,9 @@ class CallerWorkers(Workers):
         self._executor = executor
         self.size = size
 
-    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        """Submit a call."""
-        return self._executor.submit(function, *arguments)
-
     def renew(self) -> None:
         """Raise ConfigError: only the owner can restart it."""
         raise ConfigError("the executor is broken", expected="an executor whose workers keep running")
-
-    def close(self) -> None:
-        """Leave the executor to its owner."""
 
 
 class ProcessWorkers(Workers):
@@ -148,10 +135,6 @@ class ProcessWorkers(Workers):
             future: Future[Any] = Future()
             future.set_exception(error)
             return future
-
-    def renew(self) -> None:
-        """Drop the broken pool; the next call starts another."""
-        self.close()
 
     def kill(self) -> None:
         """End the processes, and wait for nothing else."""

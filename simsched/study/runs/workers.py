@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
 Fate = Literal["pool", "worker", "dead", "run"]
 
 
-class Workers(ABC):
+class Workers:
     """An executor that can be restarted."""
 
     #: number of runs at a time
@@ -29,11 +28,14 @@ class Workers(ABC):
     #: the process pool would fail on them (CPython before 3.12 shows a traceback)
     ends_all: bool = False
 
-    @abstractmethod
+    _executor: Any = None
+
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """Submit a call of a module-level function."""
+        future: Future[Any] = self._executor.submit(function, *arguments)
+        return future
 
-    def send(self, sources: Sequence[TaskInput]) -> None:  # noqa: B027 - most need not send anything
+    def send(self, sources: Sequence[TaskInput]) -> None:
         """Send inputs to workers that do not share files with the client."""
 
     def fate(self, error: BaseException) -> Fate:
@@ -42,17 +44,16 @@ class Workers(ABC):
 
         return "pool" if isinstance(error, BrokenExecutor | CancelledError) else "run"
 
-    @abstractmethod
     def renew(self) -> None:
-        """Restart after the pool was lost."""
+        """Restart after the pool was lost; by default workers start when they are needed."""
+        self.close()
 
     def kill(self) -> None:
         """End the runs under way, in a process that a signal ends."""
         self.close()
 
-    @abstractmethod
     def close(self) -> None:
-        """End at once, including runs under way."""
+        """End at once, including runs under way; by default there is nothing to end."""
 
 
 def cores() -> int:

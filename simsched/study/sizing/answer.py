@@ -15,7 +15,7 @@ from simsched import human
 from simsched.errors import ConfigError
 from simsched.study.reality import RealityAnswer, notes_of
 from simsched.study.runs.study_folder import search_layout
-from simsched.study.search_answer import AboutSearch, Ends, SearchAnswer, plain
+from simsched.study.search_values import AboutSearch, Ends, SearchAnswer, plain
 from simsched.study.sizing.evaluation import CRITERIA, EVERY
 from simsched.study.stats import paired_difference, prediction
 from simsched.text_table import PAGE_WIDTH, fitted_table

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from simsched.errors import ConfigError, RunError
-from simsched.study.runs.dispatch import FinishedRun, run_tasks
+from simsched.errors import ConfigError
+from simsched.study.runs.dispatch import rows_of
 from simsched.study.runs.input_cache import INPUTS
 from simsched.study.runs.single_run import options_of
 from simsched.study.spec.run_task import MODEL
@@ -201,7 +201,7 @@ class Evaluator:
         count, example, offered = feasibility_of(tasks[0])
         if count and not self.allow_infeasible:
             return Evaluation(value, {}, (), count, example, refused=True, offered=offered)
-        rows = self._rows(tasks)
+        rows = rows_of(tasks, self.workers, self.folder)
         unfit = next((task for task in tasks[1:] if rows[task.key].counts["infeasible"]), None)
         if unfit is not None and not self.allow_infeasible:  # each draw of a model has other jobs
             count, example, offered = feasibility_of(unfit)
@@ -211,16 +211,6 @@ class Evaluator:
         seconds = sum(row.seconds for row in rows.values())
         keys = tuple(task.key for task in tasks)
         return Evaluation(value, figures, fails, count, example, offered=offered, keys=keys, seconds=seconds)
-
-    def _rows(self, tasks: list[RunTask]) -> dict[str, RunRow]:
-        """Perform the tasks and return their rows by key; equal tasks are performed once."""
-        found: dict[str, RunRow] = {}
-        unique = {task.key: task for task in tasks}
-        for outcome in run_tasks(unique.values(), self.workers, folder=self.folder):
-            if not isinstance(outcome, FinishedRun):
-                raise RunError(outcome.reason)
-            found[outcome.task.key] = outcome.row
-        return found
 
 
 def _value(target: SizingTarget, row: RunRow) -> float:

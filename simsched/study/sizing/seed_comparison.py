@@ -13,11 +13,11 @@ from simsched import human
 from simsched.declare.answers import OrNull, json_text
 from simsched.errors import ConfigError, RunError
 from simsched.report.metrics.summary import metric
-from simsched.study.runs.dispatch import FinishedRun, run_tasks
+from simsched.study.runs.dispatch import rows_of
 from simsched.study.runs.input_cache import INPUTS
 from simsched.study.runs.worker_pools import open_workers
 from simsched.study.sizing.evaluation import seeded
-from simsched.study.sizing.sizing_request import UNITS, cluster_input, workload_input
+from simsched.study.sizing.size import UNITS, cluster_input, workload_input
 from simsched.study.spec.run_task import MODEL, RunTask
 from simsched.study.stats import interval, paired_difference
 from simsched.text_table import PAGE_WIDTH, fitted_table
@@ -174,16 +174,11 @@ def compare_over_seeds(
             raise ConfigError("a model draws new jobs for each seed", where="--shake", expected="a log")
         INPUTS.workload(_seed_of(base, 1, source))  # refuses a copy that cannot be drawn before the first run
     tasks = [[_seed_of(base, number, source) for number in range(source.count)] for base in bases]
-    done: dict[str, FinishedRun] = {}
     with open_workers(workers) as opened:
         opened.send([item for base in bases for item in (base.cluster, base.workload)])
-        distinct = {task.key: task for row in tasks for task in row}
-        for found in run_tasks(distinct.values(), opened):
-            if not isinstance(found, FinishedRun):
-                raise RunError(found.reason)
-            done[found.task.key] = found
+        done = rows_of((task for row in tasks for task in row), opened)
     values = tuple(
-        {figure: [done[task.key].row.metrics[figure] for task in row] for figure in FIGURES} for row in tasks
+        {figure: [done[task.key].metrics[figure] for task in row] for figure in FIGURES} for row in tasks
     )
     return SeedComparison(tuple(run.name for run in runs), source, values)
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from simsched.formats.text.excerpts import Path as Steps
     from simsched.study.spec.run_task import RunTask
-    from simsched.study.spec.study_tables import StudyReader
+    from simsched.study.spec.study_reader import StudyReader
 
 OPTION = f"{POLICY_OPTIONS}."
 TABLES = ("policy", "queues", "priority", "preemption", "licenses", "job-checkpoints", POLICY_OPTIONS)
@@ -81,25 +81,22 @@ def axis_of(name: str, value: Any, base: RunTask, reader: StudyReader) -> StudyA
         settings = [maker.setting(item, (*path, number)) for number, item in enumerate(value)]
     seen: set[Any] = set()
     for number, setting in enumerate(settings):
-        place = reader.place((*path, number))
+        place = (*path, number)
         if not isinstance(setting.label, str) and not abs(setting.label) < MAX_LABEL:
-            raise ConfigError(
-                "the label is not a finite number", where=place, expected=f"a number below {MAX_LABEL:g}"
-            )
+            raise reader.fault(place, "the label is not a finite number", f"a number below {MAX_LABEL:g}")
         if setting.label in seen:
-            raise ConfigError(f"the label {setting.label!r} occurs twice", where=place)
+            raise reader.fault(place, f"the label {setting.label!r} occurs twice")
         seen.add(setting.label)
     return StudyAxis(name, tuple(settings))
 
 
 def _check_name(name: str, value: Any, path: Steps, reader: StudyReader) -> None:
-    place = reader.place(path, key=True)
     if name in {SEED, "seeds"}:
         numbers = isinstance(value, tuple) and all(isinstance(item, int) for item in value)
         seeds = list(value) if numbers else 5
-        raise ConfigError("seeds are not an axis", where=place, expected=f"`seeds: {seeds}` beside axes")
+        raise reader.fault(path, "seeds are not an axis", f"`seeds: {seeds}` beside axes", key=True)
     if not name.strip() or column(name) in {"run", "key", SEED, *(known.name for known in METRICS)}:
-        raise ConfigError(f"{name!r} is reserved or empty", where=place, expected="another name for the axis")
+        raise reader.fault(path, f"{name!r} is reserved or empty", "another name for the axis", key=True)
 
 
 def _templated(name: str, table: AxisTemplate, reader: StudyReader) -> list[Setting]:
@@ -108,16 +105,12 @@ def _templated(name: str, table: AxisTemplate, reader: StudyReader) -> list[Sett
     kind = EDIT if table.transform is None else STEP
     template = (table.edit or "") + (table.transform or "")
     if (table.edit is None) == (table.transform is None) or "{}" not in template:
-        expected = "edit or transform with {} for the value"
-        raise ConfigError("the axis has no template", where=reader.place(path), expected=expected)
+        raise reader.fault(path, "the axis has no template", "edit or transform with {} for the value")
     settings = []
     for number, item in enumerate(table.values):
         spot = (*path, "values", number)
         if isinstance(item, dict | list) or item is None:
-            expected = "a number or a text"
-            raise ConfigError(
-                "the value does not fit a template", where=reader.place(spot), expected=expected
-            )
+            raise reader.fault(spot, "the value does not fit a template", "a number or a text")
         text = reader.read(kind, template.replace("{}", _word(item)), spot)
         change = TaskChange(edits=(text,)) if kind is EDIT else TaskChange(transforms=(text,))
         settings.append(Setting(_label(item), change))
@@ -186,8 +179,7 @@ class _SettingReader:
         elif isinstance(value, list) and all(isinstance(step, str) for step in value):
             steps = self.reader.read(listed(kind), value, path)
         else:
-            place = self.reader.place(path)
-            raise ConfigError("these are not steps", where=place, expected="a text or a list of texts")
+            raise self.reader.fault(path, "these are not steps", "a text or a list of texts")
         return TaskChange(edits=steps) if kind is EDIT else TaskChange(transforms=steps)
 
     def _transform(self, value: Any, path: Steps) -> TaskChange:
@@ -196,37 +188,34 @@ class _SettingReader:
             return TaskChange()
         inside = value if isinstance(value, list) else [] if value is True else [value]
         if any(isinstance(item, dict | list | bool) or item is None for item in inside):
-            fault = f"this is not an argument of {self.name}"
-            raise ConfigError(fault, where=self.reader.place(path), expected="a number or a text")
+            text = f"this is not an argument of {self.name}"
+            raise self.reader.fault(path, text, "a number or a text")
         text = f"{self.name}({', '.join(map(str, inside))})" if inside else self.name
         return TaskChange(transforms=(self.reader.read(STEP, text, path),))
 
     def _option(self, value: Any, path: Steps) -> TaskChange:
         """Return the change of one option; options of a policy are checked later, with their policy."""
-        place = self.reader.place(path)
         if self._table in TABLES:
-            return self._inside(value, place)
+            return self._inside(value, path)
         key = self.name.replace("_", "-")
         if key == "policy" and not isinstance(
             value, dict
         ):  # `policy` is a table of a configuration and not the queue policy
             raise self._unknown()
         if key not in {"policy-options", "policy"}:
-            self.reader.check_options({key: value}, place)
+            self.reader.check_options({key: value}, self.reader.place(path))
         return TaskChange(options={key: value})
 
-    def _inside(self, value: Any, place: str) -> TaskChange:
+    def _inside(self, value: Any, path: Steps) -> TaskChange:
         """Return the change of a key of a table, which may be in a table of that."""
         _, *keys = self.name.split(".")
         if not all(keys):
-            spot = self.reader.place(("axes", self.name), key=True)
-            raise ConfigError(f"{self.name!r} names no key of a table", where=spot, expected="TABLE.KEY")
+            raise self._misnamed(f"{self.name!r} names no key of a table", "TABLE.KEY")
         options: dict[str, Any] = {}
         inner, known = options, self.base.options.get(self._table)
         if self._table == "queues" and keys[0] not in (known or {}):
-            spot = self.reader.place(("axes", self.name), key=True)
-            fault = f"there is no queue {keys[0]!r}{did_you_mean(keys[0], known or ())}"
-            raise ConfigError(fault, where=spot, expected=", ".join(known or ()) or "queues in config")
+            text = f"there is no queue {keys[0]!r}{did_you_mean(keys[0], known or ())}"
+            raise self._misnamed(text, ", ".join(known or ()) or "queues in config")
         for key in (self._table, *keys[:-1]):
             inner[key] = {}
             inner = inner[key]
@@ -234,23 +223,26 @@ class _SettingReader:
             known = known.get(key) if isinstance(known, dict) else None
             if known is not None and not isinstance(known, dict):
                 table = ".".join((self._table, *keys[:depth]))
-                raise ConfigError(f"{table} is not a table", where=place, expected=f"{table}: {{KEY: …}}")
+                raise self.reader.fault(path, f"{table} is not a table", f"{table}: {{KEY: …}}")
         inner[keys[-1]] = value
         if self._table != POLICY_OPTIONS:
-            self.reader.check_options(merged(self.base.options, options), place)
+            self.reader.check_options(merged(self.base.options, options), self.reader.place(path))
         return TaskChange(options=options)
+
+    def _misnamed(self, message: str, expected: str) -> ConfigError:
+        """Return the error of the name of the axis."""
+        return self.reader.fault(("axes", self.name), message, expected, key=True)
 
     # --- settings with a name of their own
 
     def _custom(self, value: Any, path: Steps) -> Setting:
-        place = self.reader.place(path)
         if not isinstance(value, dict):
             raise self._unknown()
         label = self._given_label(value, path)
         for key in value:
             if key not in {"label", *CUSTOM}:
-                spot = self.reader.place((*path, key), key=True)
-                raise ConfigError(f"unknown key {key!r}", where=spot, expected=f"label, {', '.join(CUSTOM)}")
+                expected = f"label, {', '.join(CUSTOM)}"
+                raise self.reader.fault((*path, key), f"unknown key {key!r}", expected, key=True)
         change = TaskChange()
         for key in ("cluster", "workload", "edits", "transforms"):
             if key in value:
@@ -258,31 +250,27 @@ class _SettingReader:
                 change = _joined(change, part)
         options = value.get("config", {})
         if not isinstance(options, dict):
-            raise ConfigError("these are not options", where=place, expected="config: a mapping")
+            raise self.reader.fault(path, "these are not options", "config: a mapping")
         options = {str(key).replace("_", "-"): item for key, item in options.items()}
-        self.reader.check_options(merged(self.base.options, options), place)
+        self.reader.check_options(merged(self.base.options, options), self.reader.place(path))
         return Setting(label, _joined(change, TaskChange(options=options)))
 
     def _unknown(self) -> ConfigError:
         """Return the error of an unknown axis, with the nearest known name."""
         known = [*sorted(set(OPTION_KEYS) - {SEED, "policy"}), f"{OPTION}KEY"]
         known += ["cluster", "workload", "edits", "transforms", *STEPS]
-        where = self.reader.place(("axes", self.name), key=True)
         near = meant(self.name, known)
         table, dot, keys = self.name.partition(".")
         if dot and (other := nearest(table, TABLES)) is not None:
             near = f"{other}.{keys}"
+        hint = f"; did you mean {near}?" if near else ""
         expected = f"{', '.join(known)}; or settings with labels"
-        fault = f"unknown axis {self.name!r}"
-        return ConfigError(
-            f"{fault}; did you mean {near}?" if near else fault, where=where, expected=expected
-        )
+        return self._misnamed(f"unknown axis {self.name!r}{hint}", expected)
 
     def _given_label(self, value: dict[str, Any], path: Steps) -> str | float:
         label = value.get("label")
         if isinstance(label, bool) or not isinstance(label, str | int | float) or label == "":
-            place = self.reader.place(path)
-            raise ConfigError("the setting has no label", where=place, expected="label: a text or a number")
+            raise self.reader.fault(path, "the setting has no label", "label: a text or a number")
         return label
 
     def _input_label(self, value: Any) -> str | float:
@@ -299,8 +287,7 @@ class _SettingReader:
         if isinstance(value, list) and all(isinstance(item, str | int | float) for item in value):
             return "; ".join(map(str, value)) or "none"
         if isinstance(value, dict | list) or value is None:
-            place = self.reader.place(path)
-            raise ConfigError("the value needs a label", where=place, expected="{label: …, value: …}")
+            raise self.reader.fault(path, "the value needs a label", "{label: …, value: …}")
         return _label(value)
 
 

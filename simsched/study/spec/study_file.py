@@ -15,10 +15,16 @@ from simsched.simulation.options.run_config import merged
 from simsched.study.spec.axes import axis_of
 from simsched.study.spec.run_task import RunTask
 from simsched.study.spec.study import SEED, RunFilter, Study, StudyAxis, column, comparison
-from simsched.study.spec.study_tables import StudyReader, StudyTable
+from simsched.study.spec.study_reader import StudyReader
+from simsched.study.spec.study_tables import StudyTable
 
 if TYPE_CHECKING:
+    from typing import TypeVar
+
+    from simsched.declare.table import Declared
     from simsched.site.site import Site
+
+    Table = TypeVar("Table", bound=Declared)
 
 
 def load_study(path: str | Path) -> Study:
@@ -76,8 +82,7 @@ def _study(content: Any, reader: StudyReader, name: str) -> Study:
     columns = [column(axis.name) for axis in axes]
     for number, taken in enumerate(columns):
         if taken in columns[:number]:
-            place = reader.place(("axes", axes[number].name), key=True)
-            raise ConfigError(f"two axes have the column {taken!r}", where=place)
+            raise reader.fault(("axes", axes[number].name), f"two axes have the column {taken!r}", key=True)
     known = (*(axis.name for axis in axes), SEED)
     return Study(
         name=name if table.name is None else table.name,
@@ -97,15 +102,14 @@ def _site(table: StudyTable, reader: StudyReader) -> Site | None:
     """Return the site of a study, which takes the place of the cluster and gives the configuration."""
     if table.site is None:
         return None
-    place = reader.place(("site",))
     if table.cluster is not None:
-        raise ConfigError("a cluster and a site are both given", where=place, expected="one of them")
+        raise reader.fault(("site",), "a cluster and a site are both given", "one of them")
     from simsched.site.site_folder import load_site
 
     try:
         return load_site(reader.find(table.site))
     except SimschedError as error:
-        raise error.at(place) from None
+        raise error.at(reader.place(("site",))) from None
 
 
 def _options(value: Any, site: Site | None, reader: StudyReader) -> dict[str, Any]:
@@ -131,18 +135,16 @@ def _zipped(groups: Any, axes: tuple[StudyAxis, ...], reader: StudyReader) -> tu
     lengths = {axis.name: len(axis.settings) for axis in axes}
     seen: set[str] = set()
     for number, group in enumerate(groups):
-        place = reader.place(("zip", number))
+        path = ("zip", number)
         for name in group:
             if name not in lengths:
-                raise ConfigError(
-                    f"there is no axis {name!r}", where=place, expected=", ".join(lengths) or "an axis"
-                )
+                raise reader.fault(path, f"there is no axis {name!r}", ", ".join(lengths) or "an axis")
             if name in seen:
-                raise ConfigError(f"the axis {name!r} is zipped twice", where=place)
+                raise reader.fault(path, f"the axis {name!r} is zipped twice")
             seen.add(name)
         if len({lengths[name] for name in group}) > 1:
             found = ", ".join(f"{name} {lengths[name]}" for name in group)
-            raise ConfigError(f"zipped axes have different lengths: {found}", where=place)
+            raise reader.fault(path, f"zipped axes have different lengths: {found}")
     return tuple(tuple(group) for group in groups)
 
 
@@ -154,8 +156,7 @@ def _filters(
         for name, wanted in row.items():
             path = (word, number, name)
             if name not in known:
-                place = reader.place(path, key=True)
-                raise ConfigError(f"there is no axis {name!r}", where=place, expected=", ".join(known))
+                raise reader.fault(path, f"there is no axis {name!r}", ", ".join(known), key=True)
             for one in wanted if isinstance(wanted, list) else [wanted]:
                 sign, number_ = (None, None) if isinstance(one, dict | list) else comparison(one)
                 if one is None or isinstance(one, dict | list):
@@ -164,5 +165,5 @@ def _filters(
                     fault, expected = f"{one!r} does not compare with a number", "such as '<= 0.9'"
                 else:
                     continue
-                raise ConfigError(fault, where=reader.place(path), expected=expected)
+                raise reader.fault(path, fault, expected)
     return tuple(map(RunFilter, rows))

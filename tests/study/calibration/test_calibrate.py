@@ -14,8 +14,7 @@ from simsched.simulation.options.config_file import read_config
 from simsched.simulation.options.run_config import make_config
 from simsched.study.calibration.calibrate import _Search, calibrate
 from simsched.study.calibration.knobs import KNOBS, Knob, KnobSetting, knobs_named
-from simsched.study.calibration.time_blocks import WEEK, TimeSplit, WaitBlocks
-from simsched.study.calibration.trials import Trial, Trials
+from simsched.study.calibration.trials import WEEK, TimeSplit, Trial, Trials, WaitBlocks
 from simsched.study.search_values import CalibrationRequest
 from simsched.workload.save import save_workload
 from tests.simulation.simworld import job, machine, workload
@@ -154,7 +153,7 @@ def test_a_short_log_and_a_log_without_starts_are_refused():
 
 
 def test_every_setting_of_every_knob_is_a_configuration():
-    from simsched.study.calibration.log_facts import LogFacts
+    from simsched.study.calibration.knobs import LogFacts
 
     use = (50, (1, 2, 5, 9), (2, 20, 30, 40), 0.08, 0.0, 86_400.0 * 30)
     facts = LogFacts(50, tuple(range(50)), 0.5, {"a": 5.0, "b": 7.0}, 4, 3, 2, 9, *use)
@@ -194,7 +193,7 @@ def test_the_command_writes_a_configuration_that_a_run_takes(tmp_path, capfd):
 
 
 def test_limits_of_users_that_the_log_keeps():
-    from simsched.study.calibration.log_facts import LogFacts
+    from simsched.study.calibration.knobs import LogFacts
 
     cluster, log = machine_and_log(jobs=600, limits=[{"each": "user", "running-jobs": 2}])
     facts = LogFacts.of(cluster, log.jobs, log.jobs)
@@ -238,7 +237,7 @@ def test_calibration_finds_priorities_and_the_backfill_of_slurm():
 
 def test_idle_capacity_is_seen_in_the_log():
     """A quarter of the nodes is down; the log does not say so, but jobs wait that would fit."""
-    from simsched.study.calibration.log_facts import LogFacts
+    from simsched.study.calibration.knobs import LogFacts
 
     outage = {"ranks": "12-15", "start": 0, "kind": "failure"}
     cluster, log = machine_and_log(jobs=700, outages=[outage])
@@ -249,7 +248,7 @@ def test_idle_capacity_is_seen_in_the_log():
 
 def test_capacity_of_a_log_whose_largest_job_needs_the_machine():
     from simsched.simulation.options.run_config import from_document
-    from simsched.study.calibration.log_facts import LogFacts
+    from simsched.study.calibration.knobs import LogFacts
 
     cluster, log = machine_and_log(jobs=300, nodes=8)
     facts = LogFacts.of(cluster, log.jobs, log.jobs)
@@ -266,7 +265,7 @@ def test_no_setting_of_capacity_is_tried_twice():
     """The share that the log shows may round to the same nodes as a share that is always tried."""
     from dataclasses import replace
 
-    from simsched.study.calibration.log_facts import LogFacts
+    from simsched.study.calibration.knobs import LogFacts
 
     cluster, log = machine_and_log(jobs=200, nodes=20)
     facts = replace(LogFacts.of(cluster, log.jobs, log.jobs), idle=0.101)
@@ -279,7 +278,7 @@ def test_no_setting_of_capacity_is_tried_twice():
 def test_a_limit_that_the_log_breaks_at_more_than_a_hundredth_of_its_starts_is_not_tried(often, tried):
     from dataclasses import replace
 
-    from simsched.study.calibration.log_facts import LogFacts
+    from simsched.study.calibration.knobs import LogFacts
 
     cluster, log = machine_and_log(jobs=100)
     numbers = [4] * (1000 - often) + [60] * often  # running jobs of the user at each start

@@ -12,7 +12,7 @@ import simsched as ss
 from simsched.study.runs.input_cache import INPUTS
 from simsched.study.runs.single_run import perform
 from simsched.study.sizing.evaluation import CRITERIA, AcceptanceRule, feasibility_of, seeded, wanted
-from simsched.study.sizing.sizing_request import cluster_input, load_steps, workload_input
+from simsched.study.sizing.size import cluster_input, load_steps, workload_input
 from simsched.study.spec.run_task import Measure, RunTask
 from simsched.study.spec.target import parse_targets
 from simsched.workload.job import Job, Workload
