@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from simsched.graph.cluster import Cluster
     from simsched.simulation.forecast.forecast_quantiles import StartQuantiles
     from simsched.simulation.forecast.start_times import Forecast
-    from simsched.site.site import Site
     from simsched.workload.queue_snapshot.snapshot import QueueSnapshot
 
 _OF_WORKLOADS = ("transform", "limit", "constrain", "strict", "start_date")
@@ -83,6 +82,7 @@ def run_forecast(args: argparse.Namespace) -> int:
     from simsched.simulation.forecast.horizon_errors import errors_json, errors_text
     from simsched.simulation.forecast.start_times import forecast_at, forecast_with_past
     from simsched.simulation.options.dated_times import time_of_run
+    from simsched.workload.job import Workload
 
     levels = _levels(args)
     site = place_site(args, "cluster", "workload")
@@ -99,7 +99,9 @@ def run_forecast(args: argparse.Namespace) -> int:
         options = checked_rules(args, site)
         picture = _queue_snapshot(args)
         if picture is not None:
-            _note_use(args, picture, site)
+            noted = noted_use(args, site)
+            if noted is not None:
+                noted(Workload(tuple(waits.job for waits in picture.waiting), source=picture.source))
             return _run_live(args, picture, options, levels)
     if args.details is not None:
         raise ConfigError("there is no queue snapshot", where="--details", expected="CLUSTER SNAPSHOT")
@@ -199,15 +201,6 @@ def _queue_snapshot(args: argparse.Namespace) -> QueueSnapshot | None:
     if found is None and source.content is not None:
         args.workload = source
     return found
-
-
-def _note_use(args: argparse.Namespace, picture: QueueSnapshot, site: Site | None) -> None:
-    """Note the use that a forecast on a site makes of the waiting jobs."""
-    from simsched.workload.job import Workload
-
-    noted = noted_use(args, site)
-    if noted is not None:
-        noted(Workload(tuple(waits.job for waits in picture.waiting), source=picture.source))
 
 
 def _run_live(
@@ -334,9 +327,13 @@ def _lines(found: list[Forecast], at: float, clock: Clock | None, levels: tuple[
     for job in found:
         start, wait = "unknown", ""
         if job.start != NEVER:
-            start, wait = _time(job.start, clock), _wait(job.start - at, clock)
+            left = job.start - at
+            start, wait = _time(job.start, clock), human.seconds(left if clock is None else round(left))
         who = [job.id, job.user or "-", job.queue or "-", str(job.place or "-")]
-        ahead = [_ahead(value - at) for value in job.quantiles] or [""] * len(levels)
+        # a quantile of the wait may be longer than all waits so far
+        left_by = [value - at for value in job.quantiles]
+        ahead = ["unknown" if left == NEVER else human.seconds(round(left)) for left in left_by]
+        ahead = ahead or [""] * len(levels)
         times = [_time(job.submit, clock), start, wait, *ahead]
         rows.append([*who, *times, job.shape, job.reason or ""])
     wide = 20 if clock is not None else 12
@@ -347,18 +344,9 @@ def _lines(found: list[Forecast], at: float, clock: Clock | None, levels: tuple[
     return lines
 
 
-def _ahead(seconds: float) -> str:
-    """Return a quantile of the wait; it may be longer than all waits so far."""
-    return "unknown" if seconds == NEVER else human.seconds(round(seconds))
-
-
 def _time(seconds: float, clock: Clock | None) -> str:
     from simsched.formats.rfc.duration import format_date
 
     if clock == SNAPSHOT:
         return format_date(seconds)
     return f"{seconds:.12g}" if clock is None else clock.text(seconds)
-
-
-def _wait(seconds: float, clock: Clock | None) -> str:
-    return human.seconds(seconds if clock is None else round(seconds))

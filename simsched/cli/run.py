@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from simsched.cli.support.parser import Subparsers
     from simsched.graph.cluster import Cluster
     from simsched.simulation.engine import Engine
-    from simsched.simulation.record.run_directory import RunDirectory, RunResult
+    from simsched.simulation.record.run_directory import RunResult
     from simsched.site.site import Site
     from simsched.workload.job import Workload
 
@@ -154,7 +154,11 @@ def _run(args: argparse.Namespace, site: Site | None, again: Mapping[str, Any] |
     from simsched.simulation.options.rule_notes import notes_on_rules
     from simsched.simulation.record.run_directory import RUN, RunDirectory
 
-    rules = _rules(args, site) if again is None else again["rules"]
+    if again is None and args.audit and args.no_allocations:
+        raise ConfigError(
+            "an audit needs the allocations", where="--audit --no-allocations", expected="one of them"
+        )
+    rules = rules_document(args, site) if again is None else again["rules"]
     place = COMMAND_LINE if again is None else f"{args.again}/run.json: rules"
     options = rules_of(args, rules, place) | _times(args)
     args.output = args.output or _default_output(args, rules)
@@ -172,24 +176,43 @@ def _run(args: argparse.Namespace, site: Site | None, again: Mapping[str, Any] |
             note(f"recovered a finished run in {args.output} whose process was killed")
         sink = None if args.no_allocations else directory.allocations()
         result = _simulate(args, cluster, workload, sink, stop, options)
-        texts = _log_use(args, workload, site) if again is None else {"log_use": again.get("log_use")}
-        texts = {key: text for key, text in texts.items() if text is not None}
-        recorded: dict[str, Any] = {"command": command_of(args, rules), **texts}
+        recorded: dict[str, Any] = {"command": command_of(args, rules)}
+        if again is not None and again.get("log_use") is not None:
+            recorded["log_use"] = again["log_use"]
+        elif site is not None:
+            from simsched.site.log_use import use_sentence
+
+            if sentence := use_sentence(site, workload, mapped=bool(args.map)):
+                recorded["log_use"] = sentence
         if workload.kind == "model":  # runs of one model with other seeds have other jobs
             recorded["drawn"] = True
         result = replace(result, meta={**result.meta, **recorded})
         path = directory.finish(result, {"summary.json": _summary(result)})
         left_out = _write_left_out(result)
-        _write_end(result, directory, path)
+        if directory.replaced:
+            note(f"replaced the earlier run in {path}")
+        if not result.meta["complete"]:
+            sys.stderr.write(f"interrupted; the results so far are in {path}\n")
     used = "simsched.match.counted_kinds" in sys.modules  # runs of numbers do not need the kernel
     if used and len(workload) >= LONG and not _version.kernel_is_compiled():
         note("the kernel is interpreted; with a C compiler at the installation such runs are faster")
     if not result.meta["complete"]:
         return stop.status
     if not args.quiet:
-        _report(str(path))
-    faults = _audit(cluster, result.workload or workload, str(path)) if args.audit else 0
-    return faults or (EXIT_LEFT_OUT if args.strict and left_out else 0)
+        from simsched.cli.support.output import terminal_width
+        from simsched.report import text_report
+        from simsched.report.run_views import load_run
+
+        print(text_report.page(load_run(str(path)), terminal_width()), end="")
+        sys.stderr.write(f"written: {path}\n")
+    if args.audit:
+        from simsched.simulation.audit.auditor import audit_run
+
+        found = audit_run(str(path), cluster, result.workload or workload)
+        sys.stderr.write(f"{found}\n")
+        if not found:
+            return EXIT_FAULTS
+    return EXIT_LEFT_OUT if args.strict and left_out else 0
 
 
 def _default_output(args: argparse.Namespace, rules: Mapping[str, Any]) -> str:
@@ -197,16 +220,6 @@ def _default_output(args: argparse.Namespace, rules: Mapping[str, Any]) -> str:
     parts = (args.site or args.cluster, args.workload, rules.get("queue-policy", DEFAULT_POLICY))
     words = ["stdin" if part == "-" else Path(part).resolve().name.partition(".")[0] for part in parts]
     return "-".join(word or "run" for word in words)
-
-
-def _log_use(args: argparse.Namespace, workload: Workload, site: Site | None) -> dict[str, str]:
-    """Return the sentence on the use of the log as ``run.json`` has it; {} without a site."""
-    if site is None:
-        return {}
-    from simsched.site.log_use import use_sentence
-
-    sentence = use_sentence(site, workload, mapped=bool(args.map))
-    return {"log_use": sentence} if sentence else {}
 
 
 def _write_left_out(result: RunResult) -> bool:
@@ -293,22 +306,6 @@ def _state(engines: Sequence[Engine], spent: float) -> str:
     return f"{done:,} of {jobs:,} jobs ended, {rate}{expected(spent, done, jobs - done)}"
 
 
-def _rules(args: argparse.Namespace, site: Site | None) -> dict[str, Any]:
-    """Return the rules as a document; they are checked before any input is read."""
-    if args.audit and args.no_allocations:
-        raise ConfigError(
-            "an audit needs the allocations", where="--audit --no-allocations", expected="one of them"
-        )
-    return rules_document(args, site)
-
-
-def _write_end(result: RunResult, directory: RunDirectory, path: Path) -> None:
-    if directory.replaced:
-        note(f"replaced the earlier run in {path}")
-    if not result.meta["complete"]:
-        sys.stderr.write(f"interrupted; the results so far are in {path}\n")
-
-
 @contextmanager
 def _progress(jobs: int, *, quiet: bool) -> Iterator[Callable[[Engine], None] | None]:
     """Show a progress bar on standard error if it is a terminal."""
@@ -335,20 +332,3 @@ def _summary(result: RunResult) -> str:
     from simsched.report.data.tables import RunTables  # metrics of other packages are given frames
 
     return summary_text(RunTables.from_result(result).summary)
-
-
-def _report(path: str) -> None:
-    from simsched.cli.support.output import terminal_width
-    from simsched.report import text_report as text
-    from simsched.report.run_views import load_run
-
-    print(text.page(load_run(path), terminal_width()), end="")
-    sys.stderr.write(f"written: {path}\n")
-
-
-def _audit(cluster: Cluster, workload: Workload, path: str) -> int:
-    from simsched.simulation.audit.auditor import audit_run
-
-    found = audit_run(path, cluster, workload)
-    sys.stderr.write(f"{found}\n")
-    return 0 if found else EXIT_FAULTS

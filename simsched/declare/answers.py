@@ -68,6 +68,11 @@ def json_of(**schema: Any) -> msgspec.Meta:
     return msgspec.Meta(extra_json_schema=schema)
 
 
+def meaning(text: str) -> msgspec.Meta:
+    """Return the annotation of a key that several answers inherit, whose docstrings lack its meaning."""
+    return msgspec.Meta(description=text)
+
+
 if TYPE_CHECKING:
     OrNull = float
 else:
@@ -100,23 +105,21 @@ class WrittenKeys(TypedDict):
 def answer_schema(kind: Any) -> dict[str, Any]:
     """Return the JSON Schema of the values of a type: classes, typed dictionaries and lists of them.
 
-    An object has no keys but the declared ones.  The meaning of a key is its entry in the docstring of its
-    class or of one that this extends.
+    An object has no keys but the declared ones.  The meaning of a key is its entry in the docstring.
     """
     (found,), parts = msgspec.json.schema_components([kind], ref_template="#/$defs/{name}")
-    classes = {one.__name__: one for one in _classes(kind, {})}
+    structs = (one for one in _classes(kind, {}) if issubclass(one, msgspec.Struct))
+    omitting = {one.__name__ for one in structs if one.__struct_config__.omit_defaults}
     for name, part in parts.items():
         if "properties" in part:
-            _close(part, classes[name])
+            _close(part, omits=name in omitting)
     return {**found, "$defs": parts} if parts else found
 
 
-def _close(part: dict[str, Any], kind: Any) -> None:
-    """Complete the schema of the objects of a class."""
-    # keys with their defaults are not written
-    omits = issubclass(kind, msgspec.Struct) and kind.__struct_config__.omit_defaults
+def _close(part: dict[str, Any], *, omits: bool) -> None:
+    """Complete the schema of an object; `omits`: keys with their defaults are not written."""
     about = part.pop("description", "").replace("`", "")
-    keys, texts = part["properties"], _meanings(kind)
+    keys, texts = part["properties"], meanings(about)
     if about and not ENTRY.match(first := " ".join(about.split("\n\n")[0].split())):
         part["description"] = first
     for key, value in keys.items():
@@ -131,16 +134,6 @@ def _close(part: dict[str, Any], kind: Any) -> None:
         if key in keys:
             keys[key] = {**keys[key], "description": text}
     part["additionalProperties"] = False
-
-
-def _meanings(kind: Any) -> dict[str, str]:
-    """Return name → meaning of the keys of a class, also of those that it inherits."""
-    bases = getattr(kind, "__orig_bases__", ()) if is_typeddict(kind) else kind.__bases__
-    found: dict[str, str] = {}
-    for base in bases:
-        if base is not object and isinstance(base, type):
-            found |= _meanings(base)
-    return found | meanings((kind.__doc__ or "").replace("`", ""))
 
 
 def _classes(kind: Any, seen: dict[Any, None]) -> Mapping[Any, None]:

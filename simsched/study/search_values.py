@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from simsched.arguments import check, check_callable, check_path, texts, wrong
-from simsched.declare.answers import WrittenKeys
+from simsched.declare.answers import WrittenKeys, meaning
 from simsched.declare.kinds import HIDDEN, ValueKind, number, text, whole
 from simsched.declare.table import Declared, fields_of
 from simsched.errors import ConfigError
@@ -213,18 +213,14 @@ class MeasuredJobs(WrittenKeys):
 
 
 class AboutSearch(WrittenKeys):
-    """The inputs of a search, and how they were run.
+    """The inputs of a search, and how they were run."""
 
-    inputs : the cluster and the workload.
-    transforms : steps that change the workload.
-    options : the rules of the runs, a configuration (its schema is config).
-    measure : the jobs that are measured.
-    """
-
-    inputs: list[InputOfSearch]
-    transforms: list[str]
-    options: dict[str, Any]
-    measure: MeasuredJobs
+    inputs: Annotated[list[InputOfSearch], meaning("the cluster and the workload")]
+    transforms: Annotated[list[str], meaning("steps that change the workload")]
+    options: Annotated[
+        dict[str, Any], meaning("the rules of the runs, a configuration (its schema is config)")
+    ]
+    measure: Annotated[MeasuredJobs, meaning("the jobs that are measured")]
 
 
 class SearchAnswer(ABC):

@@ -230,8 +230,15 @@ class InputOfStudy(WrittenKeys):
     sha256: str
 
 
-class StudyOfRecord(WrittenKeys):
-    """The plan of a study, and how much of it is done; `StudyRecord` has the meanings."""
+class StudyRecord(WrittenKeys):
+    """The content of ``study.json``.
+
+    simsched : version that made it.
+    complete : whether every run has a result or a reason.
+    axes : axis: the labels of its settings.
+    shaken : whether seeds shake submissions.
+    log_use : how each log uses the machine of the site.
+    """
 
     simsched: str
     format: Annotated[int, json_of(const=STUDY_FORMAT)]
@@ -245,19 +252,7 @@ class StudyOfRecord(WrittenKeys):
     counts: CountsOfStudy
     inputs: list[InputOfStudy]
     plan: list[PlannedRun]
-
-
-class StudyRecord(StudyOfRecord):
-    """The content of ``study.json``.
-
-    simsched : version that made it.
-    complete : whether every run has a result or a reason.
-    axes : axis: the labels of its settings.
-    shaken : whether seeds shake submissions.
-    log_use : how the log uses the machine.
-    """
-
-    log_use: NotRequired[str]
+    log_use: NotRequired[list[str]]
     reality: NotRequired[RealityAnswer]
 
 
@@ -290,10 +285,10 @@ def _inputs(tasks: Sequence[RunTask]) -> list[TaskInput]:
     return list({s.sha256: s for task in tasks for s in (task.cluster, task.workload)}.values())
 
 
-def record_of(study: Study, state: _Results, *, complete: bool) -> dict[str, Any]:
-    """Return ``study.json``, as `StudyRecord` declares it."""
+def record_of(study: Study, state: _Results, *, complete: bool) -> StudyRecord:
+    """Return the content of ``study.json``."""
     tasks = study.tasks
-    record: StudyOfRecord = {
+    record: StudyRecord = {
         "simsched": version(),
         "format": STUDY_FORMAT,
         "complete": complete,
@@ -307,7 +302,11 @@ def record_of(study: Study, state: _Results, *, complete: bool) -> dict[str, Any
         "inputs": [{"name": s.name, "kind": s.kind, "sha256": s.sha256} for s in _inputs(tasks)],
         "plan": _plan(tasks),
     }
-    return {**record, **({"log_use": state.log_use} if state.log_use else {}), **state.reality}
+    if state.log_use:
+        record["log_use"] = state.log_use
+    if state.reality:
+        record["reality"] = state.reality["reality"]
+    return record
 
 
 # --- the tables over all runs of a study: Parquet files, rows in the order of the plan, no wall-clock times

@@ -259,6 +259,13 @@ def test_every_verb_with_json_names_its_schemas_and_is_checked_here(capsys):
     assert {name for name, _ in ANSWERS} <= {name for _, name in named}
 
 
+@pytest.mark.parametrize("name", ["size", "calibration"])
+def test_each_key_of_the_answer_of_a_search_has_a_meaning(name, capsys):
+    schema = schema_of(name, capsys)
+    keys = schema["$defs"][schema["$ref"].rpartition("/")[2]]["properties"]
+    assert [key for key, one in keys.items() if not one.get("description")] == []
+
+
 def test_each_meaning_of_a_key_of_an_answer_is_in_a_schema(capsys):
     shown, texts = set(), {}
     for name, place in PLACES.items():

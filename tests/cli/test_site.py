@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 
+import jsonschema
 import pytest
 
 from simsched.cli import main
@@ -200,8 +201,12 @@ def test_every_command_on_a_site_states_and_records_the_use_of_a_log(here, capsy
     (here / "study.yaml").write_text(f"site: site\nworkload: {log}\naxes: {{queue-policy: [fcfs, easy]}}\n")
     assert main(["sweep", "study.yaml", "-o", "study", "--workers", "0", "--no-report"]) == 0
     assert capsys.readouterr().err.count(f"note: {log}: {USE}") == 1
-    (recorded,) = json.loads((here / "study" / "study.json").read_text())["log_use"]
+    record = json.loads((here / "study" / "study.json").read_text())
+    (recorded,) = record["log_use"]
     assert recorded.startswith(f"{log}: {USE}")
+    capsys.readouterr()
+    assert main(["schema", "study-record"]) == 0
+    jsonschema.validate(record, json.loads(capsys.readouterr().out))
 
 
 def test_without_a_site_nothing_states_the_use_of_a_log(here):

@@ -186,15 +186,7 @@ class VariedNumber(TypedDict):
 
 
 class AboutSizing(AboutSearch):
-    """The inputs of a search for a size or a load, and how they were run.
-
-    growth : the number that is varied.
-    load : times the load of the workload.
-    by : how the load is changed.
-    step : between loads.
-    log_use : how the log uses the machine.
-    reality : the recorded beside the simulated waits of today's machine.
-    """
+    """The inputs of a search for a size or a load, and how they were run; `SizeAnswer` has the meanings."""
 
     growth: NotRequired[VariedNumber]
     load: float
@@ -231,6 +223,12 @@ class SizeAnswer(AboutSizing):
     seeds : the seeds of the runs.
     differences : figure: its difference to the neighbour that misses a target.
     trials : each value that was tried, in the order of the search.
+    growth : the number that is varied.
+    load : times the load of the workload.
+    by : how the load is changed.
+    step : between loads.
+    log_use : how the log uses the machine.
+    reality : the recorded beside the simulated waits of today's machine.
     """
 
     format: Literal[1]
