@@ -23,7 +23,7 @@ from simsched.files import scratch_folder
 from simsched.simulation.options.run_config import RunConfig, in_use
 from simsched.simulation.options.run_rules import PolicyRules
 from simsched.site.site_folder import site_given
-from simsched.study.calibration.calibration import LEAST_GAIN, PARTS, Calibration, Effect, Errors
+from simsched.study.calibration.calibration import LEAST_GAIN, PARTS, Calibration, Effect
 from simsched.study.calibration.knobs import KNOBS, LEFT_OUT, LogFacts, knobs_named
 from simsched.study.calibration.trials import Resampler, TimeSplit, Trials
 from simsched.study.runs.input_cache import INPUTS
@@ -161,8 +161,8 @@ class _Search:
             self.request.confidence,
             base,
             final,
-            self._errors(base),
-            self._errors(final),
+            self._error(base),
+            self._error(final),
             self.effect(base, final),
             alone,
             tuple(steps),
@@ -257,7 +257,7 @@ class _Search:
             self.held_out.gain(before.held_out, after.held_out),
         )
 
-    def _errors(self, trial: Trial) -> Errors:
+    def _error(self, trial: Trial) -> Effect:
         assert trial.training is not None
         assert trial.held_out is not None
-        return Errors(self.training.error(trial.training), self.held_out.error(trial.held_out))
+        return Effect(trial, self.training.error(trial.training), self.held_out.error(trial.held_out))

@@ -15,7 +15,7 @@ from simsched.study.search_values import AboutSearch, SearchAnswer, plain
 from simsched.text_table import PAGE_WIDTH, fitted_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     import pandas as pd
@@ -39,17 +39,9 @@ MOST_ROWS = 12
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """A trial and by how much its error is smaller than another's, in training and on held-out blocks."""
+    """A trial and its error, or the gain over another's, in training and on held-out blocks."""
 
     trial: Trial
-    training: Interval
-    held_out: Interval
-
-
-@dataclass(frozen=True, slots=True)
-class Errors:
-    """The error of a trial with its intervals."""
-
     training: Interval
     held_out: Interval
 
@@ -159,8 +151,8 @@ class Calibration(SearchAnswer):
     confidence: float
     base: Trial
     final: Trial
-    before: Errors
-    after: Errors
+    before: Effect
+    after: Effect
     gain: Effect
     alone: tuple[Effect, ...]
     steps: tuple[Effect, ...]
@@ -214,15 +206,9 @@ class Calibration(SearchAnswer):
         rows = []
         for effect in self.alone:
             ((knob, setting),) = effect.trial.choice
-            rows.append(
-                {
-                    "knob": knob,
-                    "setting": setting.label,
-                    **_columns("training", effect.trial.training, effect.training),
-                    **_columns("held_out", effect.trial.held_out, effect.held_out),
-                    "refused": "",
-                }
-            )
+            row = {"knob": knob, "setting": setting.label, "refused": ""}
+            row |= _columns("training", effect.trial.training, effect.training)
+            rows.append(row | _columns("held_out", effect.trial.held_out, effect.held_out))
         for trial in self.refused:
             if len(trial.choice) == 1:
                 ((knob, setting),) = trial.choice
@@ -246,8 +232,8 @@ class Calibration(SearchAnswer):
                 "training": split.training,
                 "held_out": split.held_out,
             },
-            "error_before": _pair(self.before),
-            "error_after": _pair(self.after),
+            "error_before": _errors_of(self.before),
+            "error_after": _errors_of(self.after),
             "gain": _effect(self.gain),
             "held_out_before": _agreement(self.base),
             "held_out_after": _agreement(self.final),
@@ -294,17 +280,12 @@ def _choice(trial: Trial) -> dict[str, str]:
     return {knob: setting.label for knob, setting in trial.choice}
 
 
-def _pair(errors: Errors) -> ErrorsAnswer:
-    return {"training": _interval(errors.training), "held_out": _interval(errors.held_out)}
+def _errors_of(effect: Effect) -> ErrorsAnswer:
+    return {"training": _interval(effect.training), "held_out": _interval(effect.held_out)}
 
 
 def _effect(effect: Effect) -> EffectAnswer:
-    return {
-        "settings": _choice(effect.trial),
-        "training": _interval(effect.training),
-        "held_out": _interval(effect.held_out),
-        "run": effect.trial.key,
-    }
+    return {"settings": _choice(effect.trial), **_errors_of(effect), "run": effect.trial.key}
 
 
 def _interval(found: Interval) -> Estimate:
@@ -385,10 +366,9 @@ def _unexplained(found: Calibration) -> str:
     assert left is not None
     mean, real = left.simulated.mean, left.recorded.mean
     times = f"{mean / real:.2f} times" if real else "against"
-    rank = f"{left.rank:.2f}" if math.isfinite(left.rank) else human.MISSING
     return (
         f"What is left: the mean wait of {human.seconds(round(mean))} is {times} the recorded "
-        f"{human.seconds(round(real))}, and the order of jobs by wait agrees at {rank}. "
+        f"{human.seconds(round(real))}, and the order of jobs by wait agrees at {_rank(left)}. "
         f"{human.share(1 - left.twofold)} of the jobs still wait more than twice, or less than half, as long "
         "as in the log, for reasons that it does not record or that no knob here stands for."
     )
@@ -396,92 +376,60 @@ def _unexplained(found: Calibration) -> str:
 
 def _page(found: Calibration) -> str:
     """Return the whole result for a terminal."""
-    parts = [_sentence(found), "\n".join(_blocks(found)), _errors(found)]
+    split, never = found.split, found.base.never_ran
+    runs = "1 run" if found.runs == 1 else f"{found.runs} runs"
+    used = f"{split.training} {split.unit}s choose, the {split.held_out} {split.unit}s after them test"
+    blocks = [f"{runs}; the first {split.unit} is left out, {used}"]
+    if never:
+        jobs, are = ("1 job", "is") if never == 1 else (f"{never:,} jobs", "are")
+        blocks.append(f"{jobs} with a recorded start never ran in the simulation and {are} not compared")
+    parts = [_sentence(found), "\n".join(blocks), _errors(found)]
     if found.alone:
-        parts.append(_alone(found))
+        ranked = sorted(found.alone, key=lambda effect: -effect.training.estimate)
+        rows = [[effect.trial.label, *_gains(effect)] for effect in ranked[:MOST_ROWS]]
+        text = fitted_table(["one at a time", "gain in training", "gain held out"], rows, PAGE_WIDTH)
+        rest = len(ranked) - MOST_ROWS
+        parts.append(text + (f"\n… and {rest} more settings that help less" if rest > 0 else ""))
     if found.steps:
-        parts.append(_steps(found))
-    parts += ["\n".join(lines) for lines in (list(_untried(found)), list(_refused(found))) if lines]
+        rows = []
+        for effect in found.steps:
+            knob, setting = effect.trial.choice[-1]
+            less = found.without.get(knob)
+            lost = human.MISSING if less is None else _signed(-less.held_out.estimate)
+            rows.append([f"{knob}: {setting.label}", *_gains(effect), lost])
+        head = ["together, one after another", "gain in training", "gain held out", "lost without it"]
+        parts.append(fitted_table(head, rows, PAGE_WIDTH, ["lost without it"]))
+    meanings = {knob.name: knob.meaning for knob in KNOBS}
+    untried = [
+        f"not tried: {knob} ({meanings[knob]}): {reason}"
+        for knob, reason in found.untried.items()
+        if reason != LEFT_OUT
+    ]
+    left_out = [knob for knob, reason in found.untried.items() if reason == LEFT_OUT]
+    untried += [f"{LEFT_OUT}: {', '.join(left_out)}"] if left_out else []
+    refused = [f"cannot be compared: {one.label}: {one.refused}" for one in found.refused[:MOST_ROWS]]
+    parts += ["\n".join(lines) for lines in (untried, refused) if lines]
     return "\n\n".join(parts) + "\n"
 
 
-def _blocks(found: Calibration) -> Iterator[str]:
-    split = found.split
-    runs = "1 run" if found.runs == 1 else f"{found.runs} runs"
-    yield (
-        f"{runs}; the first {split.unit} is left out, {split.training} {split.unit}s choose, the "
-        f"{split.held_out} {split.unit}s after them test"
-    )
-    never = found.base.never_ran
-    if never:
-        jobs, are = ("1 job", "is") if never == 1 else (f"{never:,} jobs", "are")
-        yield f"{jobs} with a recorded start never ran in the simulation and {are} not compared"
-
-
 def _errors(found: Calibration) -> str:
-    rows = [
-        [
-            label,
-            _between(errors.training),
-            _between(errors.held_out),
-            *_figures(trial),
-        ]
-        for label, errors, trial in (
-            ("as given", found.before, found.base),
-            ("calibrated", found.after, found.final),
-        )
-    ]
+    rows = []
+    for label, error in (("as given", found.before), ("calibrated", found.after)):
+        left = error.trial.agreement
+        assert left is not None
+        waits = [human.seconds(round(side.mean)) for side in (left.simulated, left.recorded)]
+        shares = [human.share(left.near), human.share(left.twofold)]
+        rows.append([label, _between(error.training), _between(error.held_out), *waits, _rank(left), *shares])
     head = ["error", "training", "held out", "mean wait", "recorded", "rank corr.", "≤ 10 min", "≤ 2 ×"]
     return fitted_table(head, rows, PAGE_WIDTH, ["≤ 10 min", "recorded"])
 
 
-def _figures(trial: Trial) -> list[str]:
-    left = trial.agreement
-    assert left is not None
-    waits = [human.seconds(round(side.mean)) for side in (left.simulated, left.recorded)]
-    rank = f"{left.rank:.2f}" if math.isfinite(left.rank) else human.MISSING
-    return [*waits, rank, human.share(left.near), human.share(left.twofold)]
-
-
-def _alone(found: Calibration) -> str:
-    ranked = sorted(found.alone, key=lambda effect: -effect.training.estimate)
-    rows = [[effect.trial.label, *_gains(effect)] for effect in ranked[:MOST_ROWS]]
-    text = fitted_table(["one at a time", "gain in training", "gain held out"], rows, PAGE_WIDTH)
-    rest = len(ranked) - MOST_ROWS
-    return text + (f"\n… and {rest} more settings that help less" if rest > 0 else "")
+def _rank(left: Agreement) -> str:
+    return f"{left.rank:.2f}" if math.isfinite(left.rank) else human.MISSING
 
 
 def _gains(effect: Effect) -> Sequence[str]:
     return [_signed_between(effect.training), _signed_between(effect.held_out)]
-
-
-def _steps(found: Calibration) -> str:
-    rows = []
-    for effect in found.steps:
-        knob, setting = effect.trial.choice[-1]
-        less = found.without.get(knob)
-        rows.append([f"{knob}: {setting.label}", *_gains(effect), _lost(less)])
-    head = ["together, one after another", "gain in training", "gain held out", "lost without it"]
-    return fitted_table(head, rows, PAGE_WIDTH, ["lost without it"])
-
-
-def _lost(effect: Effect | None) -> str:
-    return human.MISSING if effect is None else _signed(-effect.held_out.estimate)
-
-
-def _untried(found: Calibration) -> Iterator[str]:
-    meanings = {knob.name: knob.meaning for knob in KNOBS}
-    for knob, reason in found.untried.items():
-        if reason != LEFT_OUT:
-            yield f"not tried: {knob} ({meanings[knob]}): {reason}"
-    left_out = [knob for knob, reason in found.untried.items() if reason == LEFT_OUT]
-    if left_out:
-        yield f"{LEFT_OUT}: {', '.join(left_out)}"
-
-
-def _refused(found: Calibration) -> Iterator[str]:
-    for trial in found.refused[:MOST_ROWS]:
-        yield f"cannot be compared: {trial.label}: {trial.refused}"
 
 
 def _between(found: Interval) -> str:

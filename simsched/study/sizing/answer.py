@@ -354,8 +354,17 @@ class Answer(SearchAnswer):
     @property
     def notes(self) -> list[str]:
         """Remarks on the answer: chance, exceptions, jobs that can never run."""
-        parts = (_overload(self), _noise(self), _jobs(self), _scaling(self), _seeds(self))
-        return [note for part in parts for note in part] + list(notes_of(self.about))
+        trial = self.chosen
+        found = [] if trial is None else _noise(self, trial)
+        if trial is not None and trial.offered > 1:  # the queue grows as long as jobs are submitted
+            demand = f"{trial.offered:.3g} times the capacity of the machine"
+            text = f"overloaded: jobs demand {demand}, so the answer depends on the length of the workload"
+            found.insert(0, text)
+        if trial is not None and trial.infeasible:
+            one = "1 job" if trial.infeasible == 1 else f"{trial.infeasible:,} jobs"
+            are = "is" if trial.infeasible == 1 else "are"
+            found.append(f"{one} can never run there and {are} ignored ({trial.example})")
+        return [*found, *_scaling(self), *_seeds(self), *notes_of(self.about)]
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -392,7 +401,11 @@ class Answer(SearchAnswer):
             cells = [_cell(self, target, trial) for target in targets]
             row = [human.number(self.axis.number(trial.value)), *cells]
             if several:
-                row.append(f"{_met_seeds(trial)} of {self.seeds.count}" if trial.figures else human.MISSING)
+                met_by = [
+                    all(target.met_by(value) for target, value in zip(trial.figures, values, strict=True))
+                    for values in zip(*trial.figures.values(), strict=True)
+                ]
+                row.append(f"{sum(met_by)} of {self.seeds.count}" if trial.figures else human.MISSING)
             met = "jobs that never fit" if trial.refused else "yes" if trial.met else "no"
             rows.append([*row, met, _why(self, trial.value)])
         return fitted_table(head, rows, PAGE_WIDTH)
@@ -694,18 +707,9 @@ def _broken(answer: Answer, trial: Evaluation) -> str:
 # ------------------------------------------------------------ notes
 
 
-def _overload(answer: Answer) -> list[str]:
-    """Say that the queue grows as long as jobs are submitted, so that waits depend on that time."""
-    trial = answer.chosen
-    if trial is None or not trial.offered > 1:
-        return []
-    demand = f"{trial.offered:.3g} times the capacity of the machine"
-    return [f"overloaded: jobs demand {demand}, so the answer depends on the length of the workload"]
-
-
-def _noise(answer: Answer) -> list[str]:
-    trial = answer.chosen
-    if trial is None or answer.seeds.count < 2:
+def _noise(answer: Answer, trial: Evaluation) -> list[str]:
+    """Say for which figures chance may decide, in the answer or against its neighbour."""
+    if answer.seeds.count < 2:
         return []
     found = []
     for target, values in trial.figures.items():
@@ -718,20 +722,15 @@ def _noise(answer: Answer) -> list[str]:
                 f"{target.figure} is within noise of its target: another seed is expected to give "
                 f"between {low} and {high} ({_percent(answer)})"
             )
-    return [*found, *_neighbour(answer, trial)]
-
-
-def _neighbour(answer: Answer, trial: Evaluation) -> list[str]:
-    """Say for which figures the answer does not differ from its neighbour by more than noise."""
     if answer.beyond is None:
-        return []
+        return found
     here, there = answer.axis.phrase(trial.value), answer.axis.phrase(answer.beyond)
-    found = []
     for target, difference in answer.differences.items():
         if difference.verdict == "same":
             found.append(f"{target.figure} is the same with {there}")
         elif difference.within_noise:
-            low, high = (_change(target, end) for end in (difference.interval.low, difference.interval.high))
+            ends = (difference.interval.low, difference.interval.high)
+            low, high = (f"{'+' * (end > 0)}{_shown(target, end)}" for end in ends)
             noise = "within noise"
             if answer.seeds.shake is not None:
                 noise = (
@@ -742,19 +741,6 @@ def _neighbour(answer: Answer, trial: Evaluation) -> list[str]:
                 f"({low} to {high}, {difference.pairs} pairs)"
             )
     return found
-
-
-def _change(target: SizingTarget, value: float) -> str:
-    return f"{'+' if value > 0 else ''}{_shown(target, value)}"
-
-
-def _jobs(answer: Answer) -> list[str]:
-    trial = answer.chosen
-    if trial is None or not trial.infeasible:
-        return []
-    one = "1 job" if trial.infeasible == 1 else f"{trial.infeasible:,} jobs"
-    are = "is" if trial.infeasible == 1 else "are"
-    return [f"{one} can never run there and {are} ignored ({trial.example})"]
 
 
 def _scaling(answer: Answer) -> list[str]:
@@ -777,19 +763,22 @@ def _seeds(answer: Answer) -> list[str]:
     if seeds.count == 1:
         return ["one seed: the effect of chance is unknown"]
     met = CRITERIA[answer.rule.criterion]
+    others = seeds.count - 1
+
+    def of(noun: str, several: str) -> str:
+        return f"the workload as it is and {f'1 {noun}' if others == 1 else f'{others} {several}'}"
+
     if seeds.shake is not None:
-        copies = "1 copy" if seeds.count == 2 else f"{seeds.count - 1} copies"
-        by = human.seconds(seeds.shake)
-        drawn = f"the workload as it is and {copies} of it with submissions moved by up to {by}"
-        return [f"a target has to hold {met}: {drawn}, which shows sensitivity and not other demand"]
-    if seeds.unit is not None:
-        one = "1 resample" if seeds.count == 2 else f"{seeds.count - 1} resamples"
-        return [f"a target has to hold {met}: the workload as it is and {one} of its {seeds.unit}"]
-    if seeds.block is None:
-        return [f"a target has to hold {met}: {seeds.count} draws of the model"]
-    blocks = human.seconds(seeds.block)
-    one = "1 resample" if seeds.count == 2 else f"{seeds.count - 1} resamples"
-    return [f"a target has to hold {met}: the workload as it is and {one} in blocks of {blocks}"]
+        drawn = of("copy", "copies")
+        drawn += f" of it with submissions moved by up to {human.seconds(seeds.shake)}"
+        drawn += ", which shows sensitivity and not other demand"
+    elif seeds.unit is not None:
+        drawn = f"{of('resample', 'resamples')} of its {seeds.unit}"
+    elif seeds.block is None:
+        drawn = f"{seeds.count} draws of the model"
+    else:
+        drawn = f"{of('resample', 'resamples')} in blocks of {human.seconds(seeds.block)}"
+    return [f"a target has to hold {met}: {drawn}"]
 
 
 # ------------------------------------------------------------ the table
@@ -802,13 +791,6 @@ def _cell(answer: Answer, target: SizingTarget, trial: Evaluation) -> str:
     worst = answer.rule.criterion == EVERY
     return _shown(
         target, answer.rule.worst(target, values) if worst else answer.rule.interval(values).estimate
-    )
-
-
-def _met_seeds(trial: Evaluation) -> int:
-    return sum(
-        all(target.met_by(value) for target, value in zip(trial.figures, row, strict=True))
-        for row in zip(*trial.figures.values(), strict=True)
     )
 
 
