@@ -309,7 +309,13 @@ def run_make(args: argparse.Namespace) -> int:
     with _by_options(args):
         graph = graph_from_document({**document, "name": name}, name=name, where=where)
     if args.form == "recipe":
-        _refuse_properties_of_some(args)
+        some = next((text for text in args.properties if "=" in text), None)
+        if some is not None:  # all nodes of a group are equal
+            raise ConfigError(
+                "a recipe cannot represent a property of some nodes of a group",
+                where=f"--property {some}",
+                expected=f"--format {', '.join(FORMS)}",
+            )
         put(format_recipe({**document, "name": name}), args.output)
         return 0
     cluster = Cluster(graph, name=name)
@@ -387,17 +393,6 @@ def _like(args: argparse.Namespace) -> Recipe:
     none: frozenset[str] = frozenset()
     group = replace(like, name="node", hosts=hosts, status="up", down=none, drained=none, levels=())
     return Recipe(name=None, groups=(group,))
-
-
-def _refuse_properties_of_some(args: argparse.Namespace) -> None:
-    """Raise ConfigError for properties of some hosts, since all nodes of a recipe's group are equal."""
-    some = next((text for text in args.properties if "=" in text), None)
-    if some is not None:
-        raise ConfigError(
-            "a recipe cannot represent a property of some nodes of a group",
-            where=f"--property {some}",
-            expected=f"--format {', '.join(FORMS)}",
-        )
 
 
 @contextmanager

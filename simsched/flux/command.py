@@ -40,7 +40,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command, and return its exit status: that of the verb, or 2 for a bad input."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     if not arguments or arguments[0] in ("-h", "--help"):
-        (sys.stdout if arguments else sys.stderr).write(_usage())
+        verbs = "\n".join(f"  {name:<10} {text}" for name, (_, text) in VERBS.items())
+        (sys.stdout if arguments else sys.stderr).write(USAGE.format(verbs=verbs))
         return 0 if arguments else 2
     verb, *rest = arguments
     try:
@@ -91,7 +92,3 @@ def _file_of(arguments: Sequence[str]) -> tuple[str | None, list[str]]:
     if at + 1 == len(rest):
         raise SimschedError("--R without a file", expected="--R FILE")
     return rest[at + 1], [*rest[:at], *rest[at + 2 :]]
-
-
-def _usage() -> str:
-    return USAGE.format(verbs="\n".join(f"  {name:<10} {text}" for name, (_, text) in VERBS.items()))

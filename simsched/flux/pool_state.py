@@ -192,7 +192,8 @@ class PoolState:
         if isinstance(answer, Undecided) or not answer:
             raise NotNowError(_one_line(answer.reasons))
         assert answer.R is not None
-        self._ids[job], self.ends[job] = _number(answer.id), end
+        assert isinstance(answer.id, int)
+        self._ids[job], self.ends[job] = answer.id, end
         return answer.R.to_dict()
 
     def adopt(self, job: int, document: Mapping[str, Any], end: float) -> None:
@@ -245,11 +246,6 @@ class PoolState:
         """Return R of the ranks that are down."""
         down = self._down()
         return _bare(self.resources.shard(Idset.from_ids(down))) if down else EMPTY
-
-
-def _number(id_: int | str | None) -> int:
-    assert isinstance(id_, int)
-    return id_
 
 
 def _ranks_of(document: Mapping[str, Any]) -> Idset:

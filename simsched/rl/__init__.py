@@ -9,7 +9,7 @@ from __future__ import annotations
 from simsched.extras import needs
 
 try:
-    from simsched.rl.registration import register_environments
+    from gymnasium.envs.registration import register, registry
 except ModuleNotFoundError as error:
     if (error.name or "").partition(".")[0] != "gymnasium":
         raise
@@ -21,4 +21,8 @@ from simsched.rl.rewards import REWARDS
 
 __all__ = ["KINDS", "REWARDS", "baseline_table", "play", "rule"]
 
-register_environments()
+BACKFILL = "simsched/Backfill-v0"
+"""The name under which Gymnasium finds the environment."""
+
+if BACKFILL not in registry:
+    register(id=BACKFILL, entry_point="simsched.rl.backfill_env:BackfillEnv")

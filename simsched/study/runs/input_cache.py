@@ -149,29 +149,24 @@ class InputCache:
         changes, others = recipe_edits(edits)
         if others:
             cluster = apply_edits(self.cluster(source, changes), others)
-        elif changes:
-            cluster = self._from_recipe(source, changes)
         else:
-            cluster = self._read_cluster(source)
+            cluster = self._read_cluster(source, changes)
         cluster.source = None  # the record of a run names the input of the task instead
         return cluster
 
-    def _read_cluster(self, source: TaskInput) -> Cluster:
-        from simsched.graph.cluster import load_cluster
-
-        path = self.path_of(source)
-        try:
-            return load_cluster(path)
-        except SimschedError as error:
-            raise _named(error, source, path) from None
-
-    def _from_recipe(self, source: TaskInput, changes: tuple[str, ...]) -> Cluster:
+    def _read_cluster(self, source: TaskInput, changes: tuple[str, ...]) -> Cluster:
+        """Return a cluster after changes of its recipe, if there are any."""
         from simsched.bundled import plain_name
         from simsched.formats.text.documents import load_document, read_text
         from simsched.graph.build.cluster_files import graph_from_document
-        from simsched.graph.cluster import Cluster
+        from simsched.graph.cluster import Cluster, load_cluster
 
         path = self.path_of(source)
+        if not changes:
+            try:
+                return load_cluster(path)
+            except SimschedError as error:
+                raise _named(error, source, path) from None
         document = load_document(read_text(path), source.name)
         name = str(document.get("name") or plain_name(path)) if isinstance(document, dict) else "cluster"
         edited = edit_recipe(document, changes, source.name)
