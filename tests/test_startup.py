@@ -123,7 +123,7 @@ def test_help_imports_no_verb():
 def test_shape_imports_its_own_verb_only():
     modules = imported_by("from simsched.cli import main\nassert main(['shape', 'core']) == 0")
     rooms = {m.split(".")[1] for m in modules if m.startswith("simsched.")}
-    assert rooms == {"cli", "errors", "formats", "visible"}
+    assert rooms == {"cli", "declare", "errors", "formats", "visible"}
     assert {m for m in modules if m.startswith("simsched.cli.")} - SHARED == {"simsched.cli.convert"}
 
 

@@ -12,7 +12,6 @@ from simsched.cli.options.workloads import add_reading, generator, read_workload
 from simsched.cli.support.messages import note
 from simsched.cli.support.output import answer, print_lines, put, terminal_width
 from simsched.cli.support.verbs import add_verb
-from simsched.declare.answers import written
 from simsched.declare.flags import Flags, flag, flags_given
 from simsched.declare.table import fields_of
 from simsched.errors import ConfigError
@@ -425,6 +424,7 @@ def _distances(found: FitCheck) -> list[str]:
 
 def list_flurries(args: argparse.Namespace) -> int:
     """Print the flurries of a log."""
+    from simsched.declare.answers import written
     from simsched.workload.transforms.flurries import flurries, median_day
 
     workload = read_workloads(args, [args.workload])

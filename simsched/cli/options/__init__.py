@@ -1,5 +1,5 @@
 """Options that several verbs share, and the reading of the inputs that they name.
 
 `requests` serves feasible and match, `workloads` every verb that reads jobs, `run_options` every verb that
-simulates, `recorded_command` repeats a run, `job_objects` reads SSS Job Objects.  Imports `support`.
+simulates or repeats a run, `job_objects` reads SSS Job Objects.  Imports `support`.
 """
