@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from simsched.folders import Layout
     from simsched.report.figures.sizing import SizingFigure
-    from simsched.study.sizing.evaluation import AcceptanceRule, Evaluation
+    from simsched.study.sizing.evaluation import AcceptanceRule, Evaluation, SearchSeeds
     from simsched.study.sizing.search import Search
     from simsched.study.spec.target import SizingTarget
     from simsched.study.stats import PairedDifference
@@ -51,24 +51,6 @@ class SearchAxis(Protocol):
 
     def phrase(self, value: int) -> str:
         """Return the size or load in words: ``12 nodes``."""
-
-
-@dataclass(frozen=True, slots=True)
-class SearchSeeds:
-    """The seeds of a search: their number, the first, and the length of the blocks of resampled traces.
-
-    `block` (seconds) is None where nothing is resampled: with one seed, a model, a burst (all jobs are
-    submitted at one instant, so that there is nothing to resample), or shaken copies, whose submissions
-    are moved by up to `shake` seconds.  `unit` is ``users`` or ``sessions`` where these are resampled in
-    place of blocks.
-    """
-
-    count: int
-    first: int
-    block: float | None = None
-    burst: bool = False
-    shake: float | None = None
-    unit: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

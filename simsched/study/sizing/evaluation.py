@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,17 +18,18 @@ from simsched.errors import ConfigError
 from simsched.study.runs.dispatch import rows_of
 from simsched.study.runs.input_cache import INPUTS
 from simsched.study.runs.single_run import options_of
+from simsched.study.sizing.search import Scan
 from simsched.study.spec.run_task import MODEL
 from simsched.study.spec.target import Figure
 from simsched.study.stats import interval
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from pathlib import Path
 
     from simsched.report.compare import Interval
     from simsched.study.runs.single_run import RunRow
     from simsched.study.runs.workers import Workers
+    from simsched.study.search_values import SizingRequest
     from simsched.study.spec.run_task import RunTask
     from simsched.study.spec.target import SizingTarget
 
@@ -145,37 +146,50 @@ class AcceptanceRule:
         return float(np.max(values) if target.relation[0] == "<" else np.min(values))
 
 
+@dataclass(frozen=True, slots=True)
+class SearchSeeds:
+    """The seeds of a search: their number, the first, and the length of the blocks of resampled traces.
+
+    `block` (seconds) is None where nothing is resampled: with one seed, a model, a burst (all jobs are
+    submitted at one instant, so that there is nothing to resample), or shaken copies, whose submissions
+    are moved by up to `shake` seconds.  `unit` is ``users`` or ``sessions`` where these are resampled in
+    place of blocks.
+    """
+
+    count: int
+    first: int
+    block: float | None = None
+    burst: bool = False
+    shake: float | None = None
+    unit: str | None = None
+
+
 class Evaluator:
-    """Evaluates values: makes their tasks and performs them on workers, each value once.
+    """Evaluates the values of a request: makes their tasks and performs them on workers, each value once.
 
     Parameters
     ----------
-    task_of : value and number of a seed → task.
-    seeds : number of seeds.
-    allow_infeasible : whether jobs that can never run are ignored; otherwise the evaluation is refused.
-    folder : folder of the run directories; None keeps none.
-    progress : called after each evaluation.
+    base : the task of today's machine and load.
+    seeds : the seeds with which each value is simulated.
 
     Attributes
     ----------
+    vary : value → the last steps of the workload, and changes of the task; set by the search.
     trials : value → its evaluation, in the order in which they were made.
     """
 
-    def __init__(
-        self,
-        task_of: Callable[[int, int], RunTask],
-        *,
-        rule: AcceptanceRule,
-        seeds: int,
-        workers: Workers,
-        allow_infeasible: bool = False,
-        folder: Path | None = None,
-        progress: Callable[[Evaluation], None] | None = None,
-    ) -> None:
-        self.task_of, self.rule, self.seeds, self.workers = task_of, rule, seeds, workers
-        self.allow_infeasible, self.folder, self.progress = allow_infeasible, folder, progress
+    vary: Callable[[int], tuple[tuple[str, ...], dict[str, Any]]]
+
+    def __init__(self, request: SizingRequest, base: RunTask, seeds: SearchSeeds, workers: Workers) -> None:
+        self.request, self.base, self.seeds, self.workers = request, base, seeds, workers
+        self.rule = AcceptanceRule(request.targets, request.meet, request.confidence)
         self.trials: dict[int, Evaluation] = {}
         self._left: int | None = None
+
+    @property
+    def scan(self) -> Scan:
+        """How far the neighbourhood of the answer is tried: as requested, or as the noise requires."""
+        return Scan.of(self.request.checks, lambda value: self.rule.clear(self.evaluate(value)))
 
     def expect(self, left: int | None) -> None:
         """Note the number of evaluations that the search expects after the next one; None if unknown."""
@@ -191,19 +205,24 @@ class Evaluator:
         """
         if value not in self.trials:
             self.trials[value] = replace(self._tried(value), left=self._left)
-            if self.progress:
-                self.progress(self.trials[value])
+            if self.request.progress:
+                self.request.progress(self.trials[value])
         return self.trials[value]
 
     def _tried(self, value: int) -> Evaluation:
-        tasks = [self.task_of(value, seed) for seed in range(self.seeds)]
+        steps, changes = self.vary(value)
+        block, shake = self.request.block, self.request.shake
+        tasks = [
+            seeded(self.base, seed, block, steps, shake=shake).changed(**changes)
+            for seed in range(self.seeds.count)
+        ]
         # Jobs that can never run are found without a simulation, so look for them first.
         count, example, offered = feasibility_of(tasks[0])
-        if count and not self.allow_infeasible:
+        if count and not self.request.allow_infeasible:
             return Evaluation(value, {}, (), count, example, refused=True, offered=offered)
-        rows = rows_of(tasks, self.workers, self.folder)
+        rows = rows_of(tasks, self.workers, self.request.runs)
         unfit = next((task for task in tasks[1:] if rows[task.key].counts["infeasible"]), None)
-        if unfit is not None and not self.allow_infeasible:  # each draw of a model has other jobs
+        if unfit is not None and not self.request.allow_infeasible:  # each draw of a model has other jobs
             count, example, offered = feasibility_of(unfit)
             return Evaluation(value, {}, (), count, example, refused=True, offered=offered)
         figures = {t: tuple(_value(t, rows[task.key]) for task in tasks) for t in self.rule.targets}

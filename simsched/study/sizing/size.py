@@ -7,7 +7,7 @@ import math
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from simsched.arguments import options_of
 from simsched.errors import ConfigError
@@ -20,10 +20,10 @@ from simsched.study.runs.input_cache import INPUTS
 from simsched.study.runs.sweep_plan import is_random_run, warn_of_rules
 from simsched.study.runs.worker_pools import open_workers
 from simsched.study.search_values import TARGETS, SizingRequest, check_number, fields_given
-from simsched.study.sizing.answer import HEADROOM, SIZE, Answer, SearchSeeds
+from simsched.study.sizing.answer import HEADROOM, SIZE, Answer
 from simsched.study.sizing.evaluation import (
-    AcceptanceRule,
     Evaluator,
+    SearchSeeds,
     seeded,
     wanted,
 )
@@ -33,14 +33,12 @@ from simsched.study.spec.run_task import MODEL, Measure, RunTask, TaskInput, can
 from simsched.study.spec.study_reader import model_in
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from simsched.graph.cluster import ClusterLike
     from simsched.study.spec.target import SizingTarget
     from simsched.workload.job import Workload
     from simsched.workload.load import WorkloadLike
-
-    EvaluatorFactory: TypeAlias = Callable[[Callable[[int, int], RunTask]], Evaluator]
 
 #: multiple of today's size up to which a search goes by default
 REACH = 16
@@ -84,22 +82,17 @@ def size(
     """
     request = read_request(cluster, workload, targets, options)
     steps = load_steps(request.by, request.load)
-    with open_search(request) as (base, seeds, evaluator_of):
-        use = log_use_of(request, base)
+    with open_search(request) as evaluator:
+        base, use = evaluator.base, log_use_of(request, evaluator.base)
         axis = size_axis_of(grow, base.cluster)
         low, high = _range(least, most, axis.current)
-
-        def task_of(value: int, number: int) -> RunTask:
-            task = seeded(base, number, request.block, steps, shake=request.shake)
-            return task.changed(edits=axis.edits(value), settings={axis.noun: value})
-
-        evaluator = evaluator_of(task_of)
+        evaluator.vary = lambda value: (steps, {"edits": axis.edits(value), "settings": {axis.noun: value}})
         search = smallest(
             lambda value: evaluator.evaluate(value).eased,
             low,
             high,
             start=axis.current,
-            scan=scan_of(request, evaluator),
+            scan=evaluator.scan,
             expect=evaluator.expect,
         )
         value, limit = _smallest_and_largest(evaluator, search)
@@ -107,7 +100,7 @@ def size(
     below = None if value is None or value == low else value - 1
     grown = {"what": axis.text, "today": axis.current}
     about = about_of(base, growth=grown, load=request.load, by=request.by, **use, **reality)
-    return Answer(SIZE, axis, evaluator.rule, seeds, value, below, limit, search, evaluator.trials,
+    return Answer(SIZE, axis, evaluator.rule, evaluator.seeds, value, below, limit, search, evaluator.trials,
                   axis.current, about)  # fmt: skip
 
 
@@ -184,15 +177,14 @@ def headroom(
     request = read_request(cluster, workload, targets, options)
     load_steps(request.by, request.load)
     axis, low, high = _load_axis(request.load, step, least, most)
-    with open_search(request) as (base, seeds, evaluator_of):
-        use = log_use_of(request, base)
+    with open_search(request) as evaluator:
+        base, use = evaluator.base, log_use_of(request, evaluator.base)
 
-        def task_of(value: int, number: int) -> RunTask:
-            steps = load_steps(request.by, axis.number(value))
-            task = seeded(base, number, request.block, steps, shake=request.shake)
-            return task.changed(settings={"load": axis.number(value)})
+        def vary(value: int) -> tuple[tuple[str, ...], dict[str, Any]]:
+            load = axis.number(value)
+            return load_steps(request.by, load), {"settings": {"load": load}}
 
-        evaluator = evaluator_of(task_of)
+        evaluator.vary = vary
         # `smallest` looks for the least load that breaks a target; the answer is one step below it
         search = smallest(
             lambda value: not evaluator.evaluate(value).eased,
@@ -200,7 +192,7 @@ def headroom(
             high,
             start=0,
             step=max(1, round(STRIDE / step)),
-            scan=scan_of(request, evaluator),
+            scan=evaluator.scan,
             floor=1 if evaluator.evaluate(0).eased else low,
             expect=evaluator.expect,
         )
@@ -208,8 +200,8 @@ def headroom(
         reality = reality_of(base, evaluator.workers)
     beyond = None if value is None or value >= high else value + 1
     about = about_of(base, load=request.load, by=request.by, step=step, **use, **reality)
-    return Answer(HEADROOM, axis, evaluator.rule, seeds, value, beyond, None, search, evaluator.trials,
-                  0, about)  # fmt: skip
+    return Answer(HEADROOM, axis, evaluator.rule, evaluator.seeds, value, beyond, None, search,
+                  evaluator.trials, 0, about)  # fmt: skip
 
 
 def _load_axis(today: float, step: float, least: float, most: float) -> tuple[LoadAxis, int, int]:
@@ -275,47 +267,21 @@ def read_request(
 
 
 @contextmanager
-def open_search(request: SizingRequest) -> Iterator[tuple[RunTask, SearchSeeds, EvaluatorFactory]]:
-    """Check a request, open the workers, and yield the base task, the seeds and a factory of the evaluator.
-
-    The factory takes the function that turns a value and the number of a seed into a task.
-    """
-    rule = rule_of(request)
+def open_search(request: SizingRequest) -> Iterator[Evaluator]:
+    """Check a request, open the workers, and yield the evaluator of its values."""
     base = RunTask(
         cluster_input(request.cluster),
         workload_input(request.workload, request.reading),
         transforms=tuple(request.transforms),
         options=dict(request.options),
         seed=request.seed,
-        measure=Measure(request.warm_up, request.drain, figures=wanted(rule.targets)),
+        measure=Measure(request.warm_up, request.drain, figures=wanted(request.targets)),
     )
     seeds = _seeds(request, base)
     warn_of_rules([base])
     with open_workers(**request.places) as workers:
         workers.send([base.cluster, base.workload])
-        yield (
-            base,
-            seeds,
-            partial(
-                Evaluator,
-                rule=rule,
-                seeds=seeds.count,
-                workers=workers,
-                allow_infeasible=request.allow_infeasible,
-                folder=request.runs,
-                progress=request.progress,
-            ),
-        )
-
-
-def scan_of(request: SizingRequest, evaluator: Evaluator) -> Scan:
-    """Return how far the neighbourhood of the answer is tried: as requested, or as the noise requires."""
-    return Scan.of(request.checks, lambda value: evaluator.rule.clear(evaluator.evaluate(value)))
-
-
-def rule_of(request: SizingRequest) -> AcceptanceRule:
-    """Return the rule by which targets are met."""
-    return AcceptanceRule(request.targets, request.meet, request.confidence)
+        yield Evaluator(request, base, seeds, workers)
 
 
 def _seeds(request: SizingRequest, base: RunTask) -> SearchSeeds:
