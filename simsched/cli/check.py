@@ -10,11 +10,10 @@ from simsched.cli.support.verbs import add_verb
 from simsched.declare.flags import Flags, flag
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Iterator
 
     from simsched.check.rules import CheckResult
-    from simsched.cli.support.parser import Subparsers
+    from simsched.cli.support.parser import Arguments, Subparsers
 
 
 class CheckFlags(Flags, frozen=True, kw_only=True):
@@ -41,7 +40,7 @@ def register(subparsers: Subparsers) -> None:
     add_verb(subparsers, "check", run_check, CheckFlags, answers=["check-findings"])
 
 
-def run_check(args: argparse.Namespace) -> int:
+def run_check(args: Arguments) -> int:
     """Print the findings; return 0 if they are notes only, else 1."""
     from simsched.check.rules import check_files
 

@@ -16,10 +16,9 @@ from simsched.errors import ConfigError, FormatError, SimschedError
 from simsched.text_table import table_lines
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Iterator
 
-    from simsched.cli.support.parser import Subparsers
+    from simsched.cli.support.parser import Arguments, Subparsers
     from simsched.formats.cluster.recipe import Recipe
     from simsched.graph.cluster import Cluster
     from simsched.graph.inspect.view import Summary
@@ -199,7 +198,7 @@ def register(subparsers: Subparsers) -> None:
 # --- show ----------------------------------------------------------------------------
 
 
-def run_show(args: argparse.Namespace) -> int:
+def run_show(args: Arguments) -> int:
     """Print a cluster; with ``--find``, return 1 if nothing is found."""
     from simsched.graph.cluster import load_cluster
 
@@ -221,7 +220,7 @@ def run_show(args: argparse.Namespace) -> int:
     return 0
 
 
-def _show_found(cluster: Cluster, args: argparse.Namespace) -> int:
+def _show_found(cluster: Cluster, args: Arguments) -> int:
     from simsched.graph.inspect.view import find
     from simsched.graph.resource_graph import containment_paths, pool_of
 
@@ -236,7 +235,7 @@ def _show_found(cluster: Cluster, args: argparse.Namespace) -> int:
     return 0 if lines else 1
 
 
-def _text(cluster: Cluster, found: Summary, args: argparse.Namespace) -> list[str]:
+def _text(cluster: Cluster, found: Summary, args: Arguments) -> list[str]:
     from simsched.graph.inspect.view import tree_lines
     from simsched.graph.resource_graph import CONTAINMENT
 
@@ -276,7 +275,7 @@ def _groups(found: Summary) -> list[tuple[str, str, str, str]]:
 # --- diff, list ----------------------------------------------------------------------
 
 
-def run_diff(args: argparse.Namespace) -> int:
+def run_diff(args: Arguments) -> int:
     """Print the differences of two clusters; return 1 if there are any."""
     from simsched.graph.cluster import load_cluster
     from simsched.graph.inspect.diff import diff
@@ -286,7 +285,7 @@ def run_diff(args: argparse.Namespace) -> int:
     return 1 if found else 0
 
 
-def run_list(_: argparse.Namespace) -> int:
+def run_list(_: Arguments) -> int:
     """Print the names of the bundled clusters, with a line on each."""
     from simsched.bundled import summaries
 
@@ -297,7 +296,7 @@ def run_list(_: argparse.Namespace) -> int:
 # --- the actions ``cluster make`` and ``cluster convert``: build a cluster, edit it and write it
 
 
-def run_make(args: argparse.Namespace) -> int:
+def run_make(args: Arguments) -> int:
     """Make a cluster from a recipe or from options, and write it."""
     from simsched.formats.cluster.recipe import format_recipe
     from simsched.graph.build.cluster_files import graph_from_document
@@ -327,7 +326,7 @@ def run_make(args: argparse.Namespace) -> int:
     return _write(cluster.graph, args, form, [MEASURED] if args.memory is not None else [])
 
 
-def _made_from_file(args: argparse.Namespace) -> tuple[dict[str, Any], str] | None:
+def _made_from_file(args: Arguments) -> tuple[dict[str, Any], str] | None:
     """Return the recipe document for ``--for`` or ``--like``; None if neither is given.
 
     Raises
@@ -356,7 +355,7 @@ def _made_from_file(args: argparse.Namespace) -> tuple[dict[str, Any], str] | No
     return document, args.trace or args.like
 
 
-def _of_trace(args: argparse.Namespace) -> Recipe:
+def _of_trace(args: Arguments) -> Recipe:
     """Return the machine of a trace, with its assumptions as a warning."""
     from simsched.workload.load import load_workload
     from simsched.workload.machine_of_trace import machine_of
@@ -369,7 +368,7 @@ def _of_trace(args: argparse.Namespace) -> Recipe:
     return found.recipe
 
 
-def _like(args: argparse.Namespace) -> Recipe:
+def _like(args: Arguments) -> Recipe:
     """Return nodes that are like those of a file, which has nodes of one kind."""
     from simsched.formats.cluster.recipe import Recipe
     from simsched.formats.rfc.hostlist import Hostlist
@@ -396,7 +395,7 @@ def _like(args: argparse.Namespace) -> Recipe:
 
 
 @contextmanager
-def _by_options(args: argparse.Namespace) -> Iterator[None]:
+def _by_options(args: Arguments) -> Iterator[None]:
     """Report a fault of the recipe at the option that it comes from, if the user wrote no recipe."""
     try:
         yield
@@ -408,7 +407,7 @@ def _by_options(args: argparse.Namespace) -> Iterator[None]:
         raise type(error)(error.message, where=option, expected=error.expected) from None
 
 
-def _recipe_of(args: argparse.Namespace) -> tuple[dict[str, Any], str | None]:
+def _recipe_of(args: Arguments) -> tuple[dict[str, Any], str | None]:
     """Return the recipe document that a file or the options describe."""
     from simsched.formats.text.documents import load_document, read_text
 
@@ -440,7 +439,7 @@ def _recipe_of(args: argparse.Namespace) -> tuple[dict[str, Any], str | None]:
     return {"groups": [group], **racks}, None
 
 
-def run_convert(args: argparse.Namespace) -> int:
+def run_convert(args: Arguments) -> int:
     """Write a cluster in another format, after the edits of the options."""
     from simsched.graph import edit
     from simsched.graph.cluster import load_cluster
@@ -463,7 +462,7 @@ def run_convert(args: argparse.Namespace) -> int:
     return _write(graph, args, args.form or ("r+jgf" if required and lost else "r"), required)
 
 
-def _convert_to_recipe(args: argparse.Namespace) -> int:
+def _convert_to_recipe(args: Arguments) -> int:
     """Write the nodes of a site's own file, or of a recipe, as a recipe.
 
     Raises
@@ -522,7 +521,7 @@ def _edited(cluster: Cluster, statuses: list[str], properties: list[str]) -> Clu
     return cluster
 
 
-def _write(graph: ResourceGraph, args: argparse.Namespace, form: str, required: list[str]) -> int:
+def _write(graph: ResourceGraph, args: Arguments, form: str, required: list[str]) -> int:
     """Write a graph, and list the facts that the format cannot represent on standard error.
 
     Raises

@@ -12,9 +12,7 @@ from simsched.declare.kinds import choice
 from simsched.report.exports.run_formats import FORMATS, TRACKS
 
 if TYPE_CHECKING:
-    import argparse
-
-    from simsched.cli.support.parser import Subparsers
+    from simsched.cli.support.parser import Arguments, Subparsers
     from simsched.report.data.gantt_view import GanttView
 
 
@@ -61,7 +59,7 @@ def register(subparsers: Subparsers) -> None:
     add_flags(part, PartFlags)
 
 
-def part_of_run(args: argparse.Namespace, **more: Any) -> GanttView | None:
+def part_of_run(args: Arguments, **more: Any) -> GanttView | None:
     """Return the part of a run that the options choose, with `more` of a chart; None without any of them."""
     from simsched.formats.rfc.clock import parse_when
     from simsched.report.data.gantt_view import GanttView
@@ -78,7 +76,7 @@ def part_of_run(args: argparse.Namespace, **more: Any) -> GanttView | None:
     return GanttView(**given) if given else None
 
 
-def run_export(args: argparse.Namespace) -> int:
+def run_export(args: Arguments) -> int:
     """Write or print the run."""
     from simsched.files import replacing
     from simsched.report.exports.run_formats import export_text

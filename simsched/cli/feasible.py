@@ -28,12 +28,11 @@ from simsched.garbage import seldom_collected
 from simsched.text_table import table_lines
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Callable, Iterator, Mapping
 
     from simsched.cli.options.request_answers import Yes
     from simsched.cli.options.requests import Answers, QueueQuestion
-    from simsched.cli.support.parser import Subparsers
+    from simsched.cli.support.parser import Arguments, Subparsers
     from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.match.outcome import Outcome
 
@@ -71,13 +70,13 @@ def register(subparsers: Subparsers) -> None:
     )
 
 
-def run_feasible(args: argparse.Namespace) -> int:
+def run_feasible(args: Arguments) -> int:
     """Answer each request on each cluster; 0 if each is feasible somewhere, else 1."""
     with seldom_collected():  # 100,000 answers stay
         return _answer_each(args)
 
 
-def _answer_each(args: argparse.Namespace) -> int:
+def _answer_each(args: Arguments) -> int:
     site = site_of(args)
     clusters, words = (args.clusters, args.words) if args.clusters else split(args.words, site)
     ask = queue_question(args, site)
@@ -95,9 +94,7 @@ def _answer_each(args: argparse.Namespace) -> int:
     return 0 if all(found) else 1
 
 
-def _question(
-    cluster: str, args: argparse.Namespace, ask: QueueQuestion | None
-) -> Callable[[Jobspec], Outcome]:
+def _question(cluster: str, args: Arguments, ask: QueueQuestion | None) -> Callable[[Jobspec], Outcome]:
     """Return the question about one cluster: jobspec → outcome; `ask` puts it to queues, if there are any."""
     from simsched.graph.cluster import load_cluster
     from simsched.match.matcher import Matcher

@@ -24,11 +24,10 @@ from simsched.declare.flags import Flags
 from simsched.text_table import table_lines
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Callable, Iterator
 
     from simsched.cli.options.requests import Answers
-    from simsched.cli.support.parser import Subparsers
+    from simsched.cli.support.parser import Arguments, Subparsers
     from simsched.formats.cluster.rset import ResourceSet, WrittenR
     from simsched.graph.index.index import Index
     from simsched.match.state.selection import Selection
@@ -58,7 +57,7 @@ def register(subparsers: Subparsers) -> None:
     add_verb(subparsers, "match", run_match, add_common, MatchFlags, answers=["match-answers", "r"])
 
 
-def run_match(args: argparse.Namespace) -> int:
+def run_match(args: Arguments) -> int:
     """Match requests one after another and print their allocations; 0 if all matched, else 1."""
     from simsched.graph.cluster import load_cluster
     from simsched.match.matcher import Matcher

@@ -16,10 +16,9 @@ from simsched.errors import ConfigError, did_you_mean
 from simsched.text_table import table_lines
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Callable, Iterable, Iterator
 
-    from simsched.cli.support.parser import Subparsers
+    from simsched.cli.support.parser import Arguments, Subparsers
     from simsched.plugins.plugin_kind import PluginKind
 
 
@@ -87,7 +86,7 @@ def register(subparsers: Subparsers) -> None:
     add_verb(subparsers, "policies", run_policies, PoliciesFlags, answers=["policies"], description=about)
 
 
-def run_policies(args: argparse.Namespace) -> int:
+def run_policies(args: Arguments) -> int:
     """Print the catalogues."""
     for kind in args.kinds:
         if kind not in CATALOGUES:

@@ -19,11 +19,10 @@ from simsched.report.columns import COLOURS
 from simsched.visible import visible
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Mapping, Sequence
 
     from simsched.cli.support.output import Form
-    from simsched.cli.support.parser import Subparsers
+    from simsched.cli.support.parser import Arguments, Subparsers
     from simsched.formats.rfc.clock import DateText
     from simsched.report.data.tables import RunTables
     from simsched.report.run_views import Run
@@ -163,7 +162,7 @@ def register(subparsers: Subparsers) -> None:
     add_flags(plot.add_argument_group("part of a Gantt chart"), ViewFlags)
 
 
-def run_report(args: argparse.Namespace) -> int:
+def run_report(args: Arguments) -> int:
     """Print or write the report of the runs."""
     kind = args.format or _kind_of(args.output)
     if args.audit:
@@ -211,7 +210,7 @@ def _writer(forms: Mapping[str, T], kind: str, option: str) -> T:
     return forms[kind]
 
 
-def _over_seeds(args: argparse.Namespace, runs: Sequence[RunTables], kind: str) -> str:
+def _over_seeds(args: Arguments, runs: Sequence[RunTables], kind: str) -> str:
     """Return the comparison of runs over seeds."""
     from simsched.study.sizing.seed_comparison import SeedComparison, SeedSource, compare_over_seeds
 
@@ -264,7 +263,7 @@ def _identity(run: RunTables) -> tuple[Any, ...]:
     return {**run.config, "seed": None}, inputs
 
 
-def _steady(runs: list[Run], args: argparse.Namespace) -> list[Run]:
+def _steady(runs: list[Run], args: Arguments) -> list[Run]:
     """Return the runs without the warm-up and drain that the options give."""
     from simsched.formats.rfc.clock import DateText, seconds_on
 
@@ -363,7 +362,7 @@ def load_runs(arguments: Sequence[str]) -> list[Run]:
     return runs
 
 
-def run_plot(args: argparse.Namespace) -> int:
+def run_plot(args: Arguments) -> int:
     """Draw one figure into a file, or list the kinds."""
     from simsched.cli.export import part_of_run
     from simsched.report.figures import figures

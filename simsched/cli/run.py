@@ -20,11 +20,10 @@ from simsched.errors import ConfigError, RunError
 from simsched.garbage import seldom_collected
 
 if TYPE_CHECKING:
-    import argparse
     import threading
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from simsched.cli.support.parser import Subparsers
+    from simsched.cli.support.parser import Arguments, Subparsers
     from simsched.graph.cluster import Cluster
     from simsched.simulation.engine import Engine
     from simsched.simulation.record.run_directory import RunResult
@@ -94,7 +93,7 @@ def register(subparsers: Subparsers) -> None:
 
 
 @seldom_collected()  # imports, jobs and tables stay
-def run_run(args: argparse.Namespace) -> int:
+def run_run(args: Arguments) -> int:
     """Simulate a workload, write the run directory, and print a report; audit the run with ``--audit``."""
     if args.again is not None:
         return _run(args, None, _again(args))
@@ -105,7 +104,7 @@ def run_run(args: argparse.Namespace) -> int:
     return _run(args, site)
 
 
-def _again(args: argparse.Namespace) -> dict[str, Any]:
+def _again(args: Arguments) -> dict[str, Any]:
     """Set the arguments to those of the run of ``--again``, and return the rules and texts of its record.
 
     Raises
@@ -140,7 +139,7 @@ def _again(args: argparse.Namespace) -> dict[str, Any]:
     return {"rules": rules, **{key: meta[key] for key in ("log_use",) if key in meta}}
 
 
-def _run(args: argparse.Namespace, site: Site | None, again: Mapping[str, Any] | None = None) -> int:
+def _run(args: Arguments, site: Site | None, again: Mapping[str, Any] | None = None) -> int:
     """Simulate, write and print, once the arguments are complete; return the exit status.
 
     `again` are the rules and texts of the record of the run that is repeated.
@@ -215,7 +214,7 @@ def _run(args: argparse.Namespace, site: Site | None, again: Mapping[str, Any] |
     return EXIT_LEFT_OUT if args.strict and left_out else 0
 
 
-def _default_output(args: argparse.Namespace, rules: Mapping[str, Any]) -> str:
+def _default_output(args: Arguments, rules: Mapping[str, Any]) -> str:
     """Return the run directory where the command names none, such as ``flat240-month-easy``."""
     parts = (args.site or args.cluster, args.workload, rules.get("queue-policy", DEFAULT_POLICY))
     words = ["stdin" if part == "-" else Path(part).resolve().name.partition(".")[0] for part in parts]
@@ -239,7 +238,7 @@ def _write_left_out(result: RunResult) -> bool:
     return line is not None or not counts["run"]
 
 
-def _times(args: argparse.Namespace) -> dict[str, Any]:
+def _times(args: Arguments) -> dict[str, Any]:
     """Return the times of the command line; dates become seconds once the workload is read."""
     return {
         "until": None if args.until is None else time_of(args.until, "--until"),
@@ -263,7 +262,7 @@ def _on_clock(options: dict[str, Any], workload: Workload) -> dict[str, Any]:
 
 
 def _simulate(
-    args: argparse.Namespace,
+    args: Arguments,
     cluster: Cluster,
     workload: Workload,
     sink: Any,

@@ -11,9 +11,7 @@ from simsched.declare.flags import Flags, flag
 from simsched.errors import ConfigError, did_you_mean
 
 if TYPE_CHECKING:
-    import argparse
-
-    from simsched.cli.support.parser import Subparsers
+    from simsched.cli.support.parser import Arguments, Subparsers
 
 
 ANSWERS = {
@@ -70,7 +68,7 @@ def register(subparsers: Subparsers) -> None:
     add_verb(subparsers, "schema", schema, SchemaFlags)
 
 
-def schema(args: argparse.Namespace) -> int:
+def schema(args: Arguments) -> int:
     """Print a schema, or the names of all."""
     from simsched.formats.text.schemas import SCHEMAS, schema_text
 

@@ -13,10 +13,9 @@ from simsched.declare.flags import Flags, flag
 from simsched.text_table import clip_end, table_lines
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Iterator
 
-    from simsched.cli.support.parser import Subparsers
+    from simsched.cli.support.parser import Arguments, Subparsers
     from simsched.site.site import Site
 
 HOSTS = 40
@@ -69,7 +68,7 @@ def register(subparsers: Subparsers) -> None:
     add_verb(verbs, "show", run_show, SiteFlags, answers=["site-facts"])
 
 
-def run_import(args: argparse.Namespace) -> int:
+def run_import(args: Arguments) -> int:
     """Import a site, and print it."""
     from simsched.folders import refuse_foreign
     from simsched.site.import_site import import_site
@@ -92,7 +91,7 @@ def run_import(args: argparse.Namespace) -> int:
     return 0
 
 
-def run_show(args: argparse.Namespace) -> int:
+def run_show(args: Arguments) -> int:
     """Print a site."""
     from simsched.site.site_folder import load_site
     from simsched.site.site_tables import facts

@@ -15,10 +15,9 @@ from simsched.declare.flags import Flags, add_flags, flag, flags_given
 from simsched.study.search_values import WorkerPlaces
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Callable, Iterator
 
-    from simsched.cli.support.parser import Subparsers
+    from simsched.cli.support.parser import Arguments, Subparsers
     from simsched.study.runs.sweep_plan import SweepPlan
     from simsched.study.spec.study import Study
     from simsched.study.sweep import SweepProgress
@@ -62,7 +61,7 @@ def register(subparsers: Subparsers) -> None:
     add_flags(sweep.add_mutually_exclusive_group(), WorkerPlaces, "scheduler", "hpc")
 
 
-def run_sweep(args: argparse.Namespace) -> int:
+def run_sweep(args: Arguments) -> int:
     """Perform a study; with ``--dry-run`` print its plan."""
     from simsched.study.runs.sweep_plan import plan
     from simsched.study.spec.study_file import load_study
@@ -75,7 +74,7 @@ def run_sweep(args: argparse.Namespace) -> int:
     return _perform(study, args)
 
 
-def _perform(study: Study, args: argparse.Namespace) -> int:
+def _perform(study: Study, args: Arguments) -> int:
     from simsched.study.runs.input_cache import INPUTS
     from simsched.study.runs.study_folder import place_of
     from simsched.study.runs.sweep_plan import plan
@@ -113,7 +112,7 @@ def _perform(study: Study, args: argparse.Namespace) -> int:
     return EXIT_FAILED if result.failures else 0
 
 
-def _show(study: Study, found: SweepPlan, args: argparse.Namespace) -> None:
+def _show(study: Study, found: SweepPlan, args: Arguments) -> None:
     """Print the runs, their number, and about how long they take."""
     from simsched.study.grid import plan_table
     from simsched.study.runs.workers import cores

@@ -15,9 +15,7 @@ from simsched.declare.flags import Flags, flag
 from simsched.errors import ConfigError
 
 if TYPE_CHECKING:
-    import argparse
-
-    from simsched.cli.support.parser import Subparsers
+    from simsched.cli.support.parser import Arguments, Subparsers
     from simsched.report.data.tables import RunTables
 
 
@@ -95,7 +93,7 @@ def register(subparsers: Subparsers) -> None:
     add_verb(subparsers, "tutorial", tutorial, TutorialFlags)
 
 
-def tutorial(args: argparse.Namespace) -> int:
+def tutorial(args: Arguments) -> int:
     """Play every step in its own process, and return 0, or the status of a step that failed."""
     from simsched.cli.support.output import terminal_width
     from simsched.folders import refuse_foreign
@@ -141,7 +139,7 @@ class DemoFlags(Flags, frozen=True):
     output: Annotated[str, flag("DIR", "-o")] = "demo-results"
 
 
-def demo(args: argparse.Namespace) -> int:
+def demo(args: Arguments) -> int:
     """Run the study, print its table and the path of the results."""
     from simsched.api import load_run, simulate
     from simsched.folders import refuse_foreign

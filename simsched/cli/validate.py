@@ -18,10 +18,9 @@ from simsched.formats.text.documents import load_document, name_of, read_text
 from simsched.formats.validate import Report
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Callable, Iterator
 
-    from simsched.cli.support.parser import Subparsers
+    from simsched.cli.support.parser import Arguments, Subparsers
 
 REQUEST_KINDS = ("jobspec", "v1", "shape", "constraint")
 OTHER_KINDS = ("r", "jgf", "cluster", "sss", "swf", "workload")
@@ -55,7 +54,7 @@ def register(subparsers: Subparsers) -> None:
     add_verb(subparsers, "validate", validate, ValidateFlags, answers=["validate-reports"])
 
 
-def validate(args: argparse.Namespace) -> int:
+def validate(args: Arguments) -> int:
     """Print every fault of every file; return 0 if no file has a fault, else 2."""
     if not args.files:
         raise ConfigError(
@@ -107,7 +106,7 @@ def _documents(reports: list[Report]) -> FileReports:
     ]
 
 
-def _lines(reports: list[Report], args: argparse.Namespace) -> Iterator[str]:
+def _lines(reports: list[Report], args: Arguments) -> Iterator[str]:
     for report in reports:
         yield from map(str, report.faults)
         if report.is_valid and not args.quiet:
@@ -117,7 +116,7 @@ def _lines(reports: list[Report], args: argparse.Namespace) -> Iterator[str]:
             yield f"{report.where}: valid ({'; '.join((counted, *report.notes))})"
 
 
-def _report(path: str, args: argparse.Namespace) -> Report:
+def _report(path: str, args: Arguments) -> Report:
     """Check one file; a file that cannot be read is a fault as well."""
     where = name_of(path)
     try:
@@ -137,7 +136,7 @@ def _place(place: str | None, where: str) -> str:
     return where + place[len(name) :] if place.startswith(name) else f"{where}: {place}"
 
 
-def _checked(path: str, where: str, args: argparse.Namespace) -> Report:
+def _checked(path: str, where: str, args: Arguments) -> Report:
     from simsched.formats.validate import validate_text
 
     kind = args.kind

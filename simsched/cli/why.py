@@ -13,10 +13,9 @@ from simsched.errors import ConfigError
 from simsched.visible import visible
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Sequence
 
-    from simsched.cli.support.parser import Subparsers
+    from simsched.cli.support.parser import Arguments, Subparsers
     from simsched.report.run_views import Run
 
 ENDINGS = (".png", ".svg", ".pdf")
@@ -50,7 +49,7 @@ def register(subparsers: Subparsers) -> None:
     add_verb(subparsers, "why", run_why, WhyFlags, answers=["why-run", "why-jobs"])
 
 
-def run_why(args: argparse.Namespace) -> int:
+def run_why(args: Arguments) -> int:
     """Print or write why the jobs waited."""
     from simsched.report.run_views import load_run
 

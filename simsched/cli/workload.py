@@ -20,10 +20,9 @@ from simsched.workload.models.lublin import LublinWorkload
 from simsched.workload.transforms.steps import STEPS
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Sequence
 
-    from simsched.cli.support.parser import Subparsers
+    from simsched.cli.support.parser import Arguments, Subparsers
     from simsched.workload.job import Workload
     from simsched.workload.models.fit_check import Distance, FitCheck
     from simsched.workload.models.log_model import LogModel
@@ -154,7 +153,7 @@ def register(subparsers: Subparsers) -> None:
     add_verb(actions, "presets", list_presets, PresetFlags)
 
 
-def list_names(_: argparse.Namespace) -> int:
+def list_names(_: Arguments) -> int:
     """Print the names of the bundled workloads, with a line on each."""
     from simsched.bundled import summaries
 
@@ -162,7 +161,7 @@ def list_names(_: argparse.Namespace) -> int:
     return 0
 
 
-def propose_columns(args: argparse.Namespace) -> int:
+def propose_columns(args: Arguments) -> int:
     """Print a column map for a table."""
     from pathlib import Path
 
@@ -174,7 +173,7 @@ def propose_columns(args: argparse.Namespace) -> int:
     return 0
 
 
-def list_presets(args: argparse.Namespace) -> int:
+def list_presets(args: Arguments) -> int:
     """Print the presets with their data sets and papers, or the text of one."""
     from simsched.workload.readers.tables.column_map import preset_text, presets
 
@@ -188,7 +187,7 @@ def list_presets(args: argparse.Namespace) -> int:
     return 0
 
 
-def show(args: argparse.Namespace) -> int:
+def show(args: Arguments) -> int:
     """Print a summary of a workload."""
     from simsched.workload.describe import describe
 
@@ -204,7 +203,7 @@ def show(args: argparse.Namespace) -> int:
     return 0
 
 
-def convert(args: argparse.Namespace) -> int:
+def convert(args: Arguments) -> int:
     """Write workloads in another format."""
     workload = _read(args, args.workload)
     _write_skips(workload)
@@ -212,7 +211,7 @@ def convert(args: argparse.Namespace) -> int:
     return 0
 
 
-def deliver(args: argparse.Namespace) -> int:
+def deliver(args: Arguments) -> int:
     """Write Job Objects with the results of a run."""
     from simsched.formats.sss import read_document
     from simsched.formats.text.documents import read_text
@@ -227,7 +226,7 @@ def deliver(args: argparse.Namespace) -> int:
     return 0
 
 
-def make_lublin(args: argparse.Namespace) -> int:
+def make_lublin(args: Arguments) -> int:
     """Make a workload by the Lublin-Feitelson model."""
     from simsched.workload.mapping import JobMap
 
@@ -238,7 +237,7 @@ def make_lublin(args: argparse.Namespace) -> int:
     return 0
 
 
-def make_mix(args: argparse.Namespace) -> int:
+def make_mix(args: Arguments) -> int:
     """Make a workload from the parts of a mix."""
     from simsched.formats.text.documents import load_document, read_text
     from simsched.workload.models.mix import model_of
@@ -248,7 +247,7 @@ def make_mix(args: argparse.Namespace) -> int:
     return 0
 
 
-def _read(args: argparse.Namespace, names: Sequence[str]) -> Workload:
+def _read(args: Arguments, names: Sequence[str]) -> Workload:
     if args.cluster is None:
         return read_workloads(args, names)
     from simsched.graph.cluster import load_cluster
@@ -256,7 +255,7 @@ def _read(args: argparse.Namespace, names: Sequence[str]) -> Workload:
     return read_workloads(args, names, load_cluster(args.cluster))
 
 
-def _write(workload: Workload, args: argparse.Namespace, *, strict: bool = False) -> None:
+def _write(workload: Workload, args: Arguments, *, strict: bool = False) -> None:
     """Write to a file or to standard output, and note the facts that the format cannot represent."""
     from dataclasses import replace
 
@@ -286,7 +285,7 @@ def _write_skips(workload: Workload, title: str = "ignored:") -> None:
         sys.stderr.write("\n".join([title, *skip_text(table), ""]))
 
 
-def _noted(workload: Workload, args: argparse.Namespace) -> Workload:
+def _noted(workload: Workload, args: Arguments) -> Workload:
     """Return the workload with the command that makes it in its history."""
     from dataclasses import replace
 
@@ -353,7 +352,7 @@ class FlurryFlags(Flags, frozen=True, kw_only=True):
     seed: int = 0
 
 
-def fit(args: argparse.Namespace) -> int:
+def fit(args: Arguments) -> int:
     """Write the model of a log, and print its classes and its distance from the log."""
     from simsched.workload.models.fit_check import check_fit, tomorrow
     from simsched.workload.models.log_fit import fit_log
@@ -422,7 +421,7 @@ def _distances(found: FitCheck) -> list[str]:
 # --- flurries
 
 
-def list_flurries(args: argparse.Namespace) -> int:
+def list_flurries(args: Arguments) -> int:
     """Print the flurries of a log."""
     from simsched.declare.answers import written
     from simsched.workload.transforms.flurries import flurries, median_day

@@ -9,7 +9,7 @@ import math
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, Literal, NotRequired, Protocol, TypedDict
+from typing import TYPE_CHECKING, ClassVar, Literal, NotRequired, TypedDict
 
 from simsched import human
 from simsched.errors import ConfigError
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from simsched.report.figures.sizing import SizingFigure
     from simsched.study.sizing.evaluation import AcceptanceRule, Evaluation, SearchSeeds
     from simsched.study.sizing.search import Search
+    from simsched.study.sizing.size_axis import LoadAxis, SizeAxis
     from simsched.study.spec.target import SizingTarget
     from simsched.study.stats import PairedDifference
 
@@ -37,20 +38,6 @@ Question = Literal["size", "headroom"]
 SIZE: Question = "size"
 HEADROOM: Question = "headroom"
 RECORD, TABLE, FIGURE = "answer.json", "trials.csv", "answer.png"
-
-
-class SearchAxis(Protocol):
-    """The meaning of the whole numbers of a search."""
-
-    @property
-    def noun(self) -> str:
-        """The unit in the plural: ``nodes``, ``times the load``."""
-
-    def number(self, value: int) -> float:
-        """Return the size or load of a number."""
-
-    def phrase(self, value: int) -> str:
-        """Return the size or load in words: ``12 nodes``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +248,7 @@ class Answer(SearchAnswer):
     )
 
     question: Question
-    axis: SearchAxis
+    axis: SizeAxis | LoadAxis
     rule: AcceptanceRule
     seeds: SearchSeeds
     value: int | None
@@ -837,7 +824,7 @@ def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def listed(axis: SearchAxis, values: Iterable[int]) -> str:
+def listed(axis: SizeAxis | LoadAxis, values: Iterable[int]) -> str:
     """Return ascending values as text, three and more neighbours as a range.
 
     >>> from simsched.study.sizing.size_axis import LoadAxis
