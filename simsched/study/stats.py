@@ -146,12 +146,6 @@ def paired_difference(
     return PairedDifference(found, relative, len(change), lower, equal, higher, confidence)
 
 
-def within_noise(values: Sequence[float] | Floats, bound: float, confidence: float = CONFIDENCE) -> bool:
-    """Whether the mean does not differ from `bound` beyond noise: its interval contains it or is unknown."""
-    found = interval(values, confidence)
-    return not (found.low > bound or found.high < bound)
-
-
 def prediction(values: Sequence[float] | Floats, confidence: float = CONFIDENCE) -> Interval:
     """Return the interval in which another seed is expected: mean ± t · s · sqrt(1 + 1 / n).
 

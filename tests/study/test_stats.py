@@ -15,7 +15,6 @@ from simsched.study.stats import (
     paired_difference,
     prediction,
     student_quantile,
-    within_noise,
 )
 
 numbers = st.floats(-1e6, 1e6)
@@ -89,9 +88,6 @@ def test_what_is_not_known_is_said_so():
     assert math.isnan(interval([]).estimate)
     one = interval([4.0, math.nan])
     assert (one.estimate, math.isnan(one.low), math.isnan(one.high)) == (4.0, True, True)
-    assert within_noise([4.0], 100.0)
-    assert not within_noise([4.0, 4.0], 100.0)
-    assert within_noise([3.0, 5.0, 4.2, 4.1], 4.0)
 
 
 @given(st.lists(st.tuples(numbers, numbers), min_size=1, max_size=10))

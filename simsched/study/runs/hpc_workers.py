@@ -21,8 +21,6 @@ CLASSES = {"flux": "FluxJobExecutor", "slurm": "SlurmJobExecutor", "local": "Sin
 class HpcWorkers(Workers):
     """Workers that executorlib starts for the time of the study, each in its own process."""
 
-    blames_all = True
-
     def __init__(self, system: str, size: int | None = None) -> None:
         if system not in CLASSES:
             raise ConfigError(f"unknown system {system!r}", where="--hpc", expected=", ".join(CLASSES))
