@@ -122,6 +122,12 @@ def test_every_verb_of_the_table_is_registered_by_its_module():
         assert callable(subparsers.choices[name].get_default("run")) or subparsers.choices[name]._subparsers
 
 
+def test_completion_has_whole_descriptions(capsys):
+    assert cli.main(["completion", "powershell"]) == 0
+    found = capsys.readouterr().out
+    assert "Standard error lists everything that the format cannot represent.'" in found
+
+
 def test_completion_knows_the_verbs(capsys):
     assert cli.main(["completion", "bash"]) == 0
     script = capsys.readouterr().out
