@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.ticker import MaxNLocator, StrMethodFormatter
+from matplotlib.ticker import MaxNLocator
 
 from simsched import human
 from simsched.errors import RunError
@@ -15,17 +15,16 @@ from simsched.report.figures.legends import legend_above
 from simsched.report.figures.over_time import time_axis
 from simsched.report.waiting.job_answer import SHORT
 from simsched.report.waiting.limit_replay import LIMIT
-from simsched.report.waiting.waits_over_time import waits_over_time
+from simsched.report.waiting.wait_totals import waits_over_time
 from simsched.text_table import clip_end
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from simsched.report.data.tables import RunTables
-    from simsched.report.waiting.job_answer import JobWait, UnitHolder, WaitPeriod
+    from simsched.report.waiting.job_answer import JobWait
 
 Figure = Any
-Axes = Any
 BINS = 120
 """Parts of the time of a run in the figure of its waits."""
 
@@ -38,11 +37,14 @@ def waits(figure: Figure, runs: Sequence[RunTables]) -> None:
         raise RunError("no job ran, so there is nothing to draw", where=run.name)
     edges = np.linspace(low, high, BINS + 1)
     table = waits_over_time(run, edges)
-    table = table.T.groupby(_kind, sort=False).sum().T
+    # a limit may have a cause for each user
+    table = (
+        table.T.groupby(lambda cause: LIMIT if cause.startswith(f"{LIMIT} ") else cause, sort=False).sum().T
+    )
     table = table.loc[:, table.sum() > 0]
     axes = figure.add_subplot()
     seconds = time_axis(axes, runs[:1], 0.0, high - low)
-    if table.empty or not len(table.columns):
+    if table.empty:
         axes.text(0.5, 0.5, "No job waited.", ha="center", va="center", transform=axes.transAxes)
     else:
         below = np.zeros(BINS)
@@ -56,14 +58,9 @@ def waits(figure: Figure, runs: Sequence[RunTables]) -> None:
         legend_above(axes)
     axes.set_ylim(bottom=0)
     axes.set_ylabel("waiting jobs (mean)")
-    axes.yaxis.set_major_formatter(StrMethodFormatter("{x:,.4g}"))
+    axes.yaxis.set_major_formatter("{x:,.4g}")
     total = float(table.to_numpy().sum())
     axes.set_title(f"{run.name}: {total:,.1f} hours waited, by cause")
-
-
-def _kind(cause: str) -> str:
-    """Return a cause, or "limit" for a limit, of which there may be one per user."""
-    return LIMIT if cause.startswith(f"{LIMIT} ") else cause
 
 
 def job_wait(figure: Figure, run: RunTables, answer: JobWait) -> None:
@@ -80,7 +77,11 @@ def job_wait(figure: Figure, run: RunTables, answer: JobWait) -> None:
     seconds, unit = human.time_unit(answer.wait)
     causes = list(dict.fromkeys(period.cause for period in answer.periods))
     for row, cause in enumerate(causes):
-        bars = [_bar(period, answer.submit, seconds) for period in answer.periods if period.cause == cause]
+        bars = [
+            ((period.start - answer.submit) / seconds, period.length / seconds)
+            for period in answer.periods
+            if period.cause == cause
+        ]
         axes.broken_barh(bars, (row - 0.38, 0.76), facecolors=_colour_of_job(cause, causes), linewidth=0)
     spent = answer.by_cause()
     labels = [f"{clip_end(cause, 34)}  {human.seconds(spent[cause])}" for cause in causes]
@@ -90,19 +91,21 @@ def job_wait(figure: Figure, run: RunTables, answer: JobWait) -> None:
         end = min(holder.until, answer.submit + answer.wait)
         bar = ((begin - answer.submit) / seconds, (end - begin) / seconds)
         axes.broken_barh([bar], (row - 0.2, 0.4), facecolors=palette.GREY, linewidth=0)
-        labels.append(_holder(holder))
+        user = f" ({clip_end(holder.user, 14)})" if holder.user else ""
+        labels.append(f"held: {holder.units:,} by job {clip_end(holder.id, 14)}{user}")
     if answer.holders:
         axes.axhline(len(causes) - 0.5, color=palette.GREY, linewidth=0.6, linestyle="--")
     axes.set_yticks(range(len(labels)), labels)
     axes.set_ylim(len(labels) - 0.5, -0.5)
     axes.grid(visible=False, axis="y")
-    _time_axis(axes, answer, seconds, unit)
+    axes.set_xlim(0, answer.wait / seconds)
+    if answer.clock is None:
+        axes.xaxis.set_major_locator(MaxNLocator(7))
+        axes.set_xlabel(f"time since the submission ({unit})")
+    else:
+        mark_dates(axes, answer.clock, answer.submit, (0.0, answer.wait), seconds)
     fate = "never started, waited" if answer.start is None else "waited"
     axes.set_title(f"{run.name}: job {answer.id} {fate} {human.seconds(answer.wait)}")
-
-
-def _bar(period: WaitPeriod, submit: float, seconds: float) -> tuple[float, float]:
-    return (period.start - submit) / seconds, period.length / seconds
 
 
 def _colour_of_job(cause: str, causes: Sequence[str]) -> str:
@@ -112,17 +115,3 @@ def _colour_of_job(cause: str, causes: Sequence[str]) -> str:
     others = [one for one in causes if not one.startswith(SHORT)]
     left = (palette.PURPLE, palette.GREEN, palette.VERMILION)
     return left[others.index(cause) % len(left)]
-
-
-def _holder(holder: UnitHolder) -> str:
-    user = f" ({clip_end(holder.user, 14)})" if holder.user else ""
-    return f"held: {holder.units:,} by job {clip_end(holder.id, 14)}{user}"
-
-
-def _time_axis(axes: Axes, answer: JobWait, seconds: float, unit: str) -> None:
-    axes.set_xlim(0, answer.wait / seconds)
-    if answer.clock is None:
-        axes.xaxis.set_major_locator(MaxNLocator(7))
-        axes.set_xlabel(f"time since the submission ({unit})")
-    else:
-        mark_dates(axes, answer.clock, answer.submit, (0.0, answer.wait), seconds)

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from simsched import human
 from simsched.declare.answers import OrNull, extended, written
 from simsched.formats.rfc.clock import Clock, ClockDocument
 from simsched.report.waiting.limit_replay import LIMIT
 from simsched.text_table import table_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 DEPENDENCY, BEGIN, HELD_BACK, STOPPED = "dependency", "begin-time", "held", "queue-stopped"
 SHORT, PLACEMENT, UNAVAILABLE = "short", "placement", "unavailable"
@@ -186,22 +189,38 @@ class JobWait:
 
 def job_text(answer: JobWait) -> str:
     """Return the answer about one job; times are dates if the run knows them."""
+
+    def at(seconds: float) -> str:
+        return "the end" if seconds == float("inf") else _moment(answer.clock, seconds)
+
     lines = [_head(answer), _life(answer)]
     if answer.clock is not None:
         lines.append(f"times are local times: {answer.clock.zone_text}")
     if answer.wait > 0:
-        lines += ["", *_causes(answer)]
+        causes = [
+            (human.seconds(seconds), human.share(seconds / answer.wait), cause, meaning_of(cause))
+            for cause, seconds in answer.by_cause().items()
+        ]
+        lines += ["", *table_lines(causes, right=(0, 1))]
         lines += ["", *table_lines([("from", "for", "cause"), *_periods(answer)], indent="  ")]
-    if answer.holders:
-        lines += ["", "resources that were short were held by", *_holders(answer)]
-    if answer.idle:
-        lines += ["", "nodes with free units", *_idle(answer)]
-    if answer.limit_users:
-        lines += ["", "the limit was used by", *_limit_users(answer)]
-    if answer.outages:
-        lines += ["", "nodes that were unavailable", *_outages(answer)]
-    if answer.reservations:
-        lines += ["", "advance reservations in the way", *_windows(answer)]
+    users = [
+        (one.id, one.user, f"{one.units:,}", f"{one.unit_seconds / 3600:,.1f}",
+         _moment(answer.clock, one.until)) for one in answer.holders
+    ]  # fmt: skip
+    limited = [(one.id, one.user, one.amount, _moment(answer.clock, one.until)) for one in answer.limit_users]
+    outages = [(one.ranks, one.kind, at(one.start), at(one.end)) for one in answer.outages]
+    windows = [(one.name, at(one.start), at(one.end)) for one in answer.reservations]
+    tables: tuple[tuple[str, tuple[str, ...], Sequence[tuple[str, ...]]], ...] = (
+        ("resources that were short were held by", ("job", "user", "units", "unit hours", "until"), users),
+        ("nodes with free units", ("node", "free", "held by"), [_idle(node) for node in answer.idle]),
+        ("the limit was used by", ("job", "user", "amount", "until"), limited),
+        ("nodes that were unavailable", ("ranks", "cause", "from", "until"), outages),
+        ("advance reservations in the way", ("name", "from", "until"), windows),
+    )
+    for title, head, rows in tables:
+        if rows:
+            right = [column for column, name in enumerate(head) if name.startswith("unit")]
+            lines += ["", title, *table_lines([head, *rows], right, indent="  ")]
     lines += ["", *_others(answer)]
     if answer.sooner:
         lines += ["it would have fitted sooner", *(f"  {change}" for change in answer.sooner)]
@@ -216,24 +235,12 @@ def _head(answer: JobWait) -> str:
 
 
 def _life(answer: JobWait) -> str:
-    submitted = f"submitted at {_moment(answer.clock, answer.submit)}"
+    submitted, waited = f"submitted at {_moment(answer.clock, answer.submit)}", human.seconds(answer.wait)
     if answer.start is None:
-        return (
-            f"{submitted}, never started, waited {human.seconds(answer.wait)} to its end or that of the run"
-        )
+        return f"{submitted}, never started, waited {waited} to its end or that of the run"
     if answer.wait == 0:
         return f"{submitted}, started at once"
-    return (
-        f"{submitted}, started at {_moment(answer.clock, answer.start)}, waited {human.seconds(answer.wait)}"
-    )
-
-
-def _causes(answer: JobWait) -> list[str]:
-    rows = [
-        (human.seconds(seconds), human.share(seconds / answer.wait), cause, meaning_of(cause))
-        for cause, seconds in answer.by_cause().items()
-    ]
-    return table_lines(rows, right=(0, 1))
+    return f"{submitted}, started at {_moment(answer.clock, answer.start)}, waited {waited}"
 
 
 def meaning_of(cause: str) -> str:
@@ -263,58 +270,14 @@ def _sentence(period: WaitPeriod) -> str:
     return period.cause
 
 
-def _holders(answer: JobWait) -> list[str]:
-    rows = [("job", "user", "units", "unit hours", "until")]
-    rows += [
-        (
-            holder.id,
-            holder.user,
-            f"{holder.units:,}",
-            f"{holder.unit_seconds / 3600:,.1f}",
-            _moment(answer.clock, holder.until),
-        )
-        for holder in answer.holders
-    ]
-    return table_lines(rows, right=(2, 3), indent="  ")
-
-
-def _outages(answer: JobWait) -> list[str]:
-    rows = [("ranks", "cause", "from", "until")]
-    rows += [
-        (one.ranks, one.kind, _moment(answer.clock, one.start),
-         "the end" if one.end == float("inf") else _moment(answer.clock, one.end))
-        for one in answer.outages
-    ]  # fmt: skip
-    return table_lines(rows, indent="  ")
-
-
-def _idle(answer: JobWait) -> list[str]:
-    rows = [("node", "free", "held by")]
-    for node in answer.idle:
-        free = ", ".join(f"{units or 'no'} {_unit(type_, units)}" for type_, units in node.idle.items())
-        held = ", ".join(f"job {name} ({units:,} {_unit(type_, units)})" for name, type_, units in node.held)
-        rows.append((node.host, free, held))
-    return table_lines(rows, indent="  ")
+def _idle(node: IdleNode) -> tuple[str, str, str]:
+    free = ", ".join(f"{units or 'no'} {_unit(type_, units)}" for type_, units in node.idle.items())
+    held = ", ".join(f"job {name} ({units:,} {_unit(type_, units)})" for name, type_, units in node.held)
+    return node.host, free, held
 
 
 def _unit(type_: str, units: int) -> str:
     return type_ if units == 1 or type_ == "memory" else f"{type_}s"
-
-
-def _limit_users(answer: JobWait) -> list[str]:
-    rows = [("job", "user", "amount", "until")]
-    rows += [(one.id, one.user, one.amount, _moment(answer.clock, one.until)) for one in answer.limit_users]
-    return table_lines(rows, indent="  ")
-
-
-def _windows(answer: JobWait) -> list[str]:
-    rows = [("name", "from", "until")]
-    rows += [
-        (one.name, _moment(answer.clock, one.start),
-         "the end" if one.end == float("inf") else _moment(answer.clock, one.end))
-        for one in answer.reservations
-    ]  # fmt: skip
-    return table_lines(rows, indent="  ")
 
 
 def _others(answer: JobWait) -> list[str]:

@@ -53,7 +53,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from simsched.graph.cluster import Cluster
-    from simsched.graph.index.index import Index
     from simsched.graph.index.types import Bools
     from simsched.match.state.availability import Availability
     from simsched.match.state.selection import Selection
@@ -278,7 +277,7 @@ class _Inquiry:
         units = np.where(np.isin(np.arange(len(self.table["id"])), rows), self.table[HELD[type_]], 0)
         if self.request.every:
             return units
-        index = self.request_index
+        index = self.causes.index
         ranks = set(index.ranks[self.request.eligible].tolist())
         granted = {str(record.id): record for record in self.causes.records if record.event == "alloc"}
         for row in rows.tolist():
@@ -291,18 +290,12 @@ class _Inquiry:
                 )
         return units
 
-    @property
-    def request_index(self) -> Index:
-        """The compiled cluster."""
-        assert self.causes.cluster is not None
-        return self.causes.cluster.index
-
     def _idle(self, periods: list[WaitPeriod]) -> tuple[IdleNode, ...]:
         """Return the nodes with most free units when these were first not arranged as the job requests."""
         first = next((p for p in periods if p.cause == PLACEMENT), None)
         if first is None:
             return ()
-        causes, index = self.causes, self.request_index
+        causes, index = self.causes, self.causes.index
         replay = causes.replay()
         state = replay.state_at(first.start)
         claims: dict[int | str, Selection] = dict(replay.claims().items())
@@ -334,7 +327,7 @@ class _Inquiry:
     def _each(self) -> dict[str, int]:
         """Return the units of each pool type that one copy of the request takes on a node."""
         found: dict[str, int] = {}
-        pools = self.request_index.pool_types
+        pools = self.causes.index.pool_types
         for part in self.causes.parts(self.request):
             if part.type in pools and (pools[part.type].target >= 0).all():
                 found[part.type] = max(found.get(part.type, 0), part.need.amount)

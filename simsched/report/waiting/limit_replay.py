@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 from math import ceil
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -18,15 +18,12 @@ from simsched.simulation.options.run_config import RECORDED
 from simsched.workload.job import has_array_limits
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     import numpy.typing as npt
 
-    from simsched.graph.cluster import Cluster
-    from simsched.match.requests.request import Request
-    from simsched.report.data.column_arrays import Arrays
+    from simsched.report.waiting.run_facts import RunFacts
     from simsched.simulation.limits.limit_counters import LimitBreach, Place, ScopeLimit
-    from simsched.simulation.record.allocation_reader import AllocationRecord
     from simsched.workload.job import Job
 
     Floats = npt.NDArray[np.float64]
@@ -35,34 +32,6 @@ LIMIT = "limit"
 """Begins the cause of a wait for a limit: ``limit running-jobs of user alice``."""
 ROUNDING = 1e-3
 """Unit-seconds that the sum of the hours ahead may be off: it is a difference of large sums."""
-
-
-class RunFacts(Protocol):
-    """What is read of a run: see `wait_causes.WaitCauses`."""
-
-    config: Mapping[str, Any]
-    cluster: Cluster | None
-    jobs: Mapping[str, Job]
-    table: Arrays
-    whole: bool
-
-    @property
-    def records(self) -> list[AllocationRecord]:
-        """The records of ``allocations.jsonl``."""
-
-    @property
-    def row_of(self) -> Mapping[str, int]:
-        """Name of a job → its row in the table."""
-
-    @property
-    def attempts(self) -> list[tuple[int, float, float]]:
-        """Row, start and end of each time that a job ran."""
-
-    def request_of(self, name: str) -> Request:
-        """Return the compiled request of a job."""
-
-    def code(self, cause: str) -> int:
-        """Return the code of a cause."""
 
 
 class LimitState(NamedTuple):
@@ -101,10 +70,9 @@ class LimitReplay:
     """The limits of a run."""
 
     def __init__(self, causes: RunFacts) -> None:
-        assert causes.cluster is not None
         self._causes = causes
         self.rules = read_limits(causes.config.get("limits", ()), "run.json: limits")
-        self._table = LimitTable(self.rules, causes.cluster.index, whole=causes.whole)
+        self._table = LimitTable(self.rules, causes.index, whole=causes.whole)
         plays_log = causes.config.get("queue_policy") == RECORDED
         self._any = bool(self.rules) or (not plays_log and has_array_limits(causes.jobs.values()))
         kinds = [KINDS[quantity] for rule in self.rules for quantity, _ in rule.most]
@@ -224,8 +192,7 @@ class LimitReplay:
         if not any(KINDS[quantity].unit == "memory" for rule in self.rules for quantity, _ in rule.most):
             return found
         causes = self._causes
-        assert causes.cluster is not None
-        claims = ClaimsFromR(causes.cluster.index)
+        claims = ClaimsFromR(causes.index)
         for record in causes.records:
             name = str(record.id)
             if record.event != "alloc" or name not in causes.jobs:
@@ -235,7 +202,7 @@ class LimitReplay:
                 granted = record.resources()
                 claims.exact(name, granted, request, rest=True)
                 found[name] = claims.by_name()[name].counts.get("memory", 0)
-                claims.release(name, targets_of_ranks(causes.cluster.index, granted.ranks))
+                claims.release(name, targets_of_ranks(causes.index, granted.ranks))
         return found
 
     @cached_property

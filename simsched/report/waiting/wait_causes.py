@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,12 +25,11 @@ import numpy as np
 from simsched.errors import RunError
 from simsched.graph.index.types import BELOW
 from simsched.match.named_targets import targets_of_ranks
-from simsched.match.requests.compile import compile_request
 from simsched.match.requests.request import POOL, VERTEX
 from simsched.match.search.counts import is_idle
 from simsched.match.search.select import can_match
 from simsched.report.columns import HELD
-from simsched.report.data.run_arrays import job_arrays, timeline_arrays
+from simsched.report.data.run_arrays import timeline_arrays
 from simsched.report.data.run_outages import outages_within
 from simsched.report.metrics.causes import NEVER, REJECTED
 from simsched.report.waiting.job_answer import (
@@ -56,10 +55,9 @@ from simsched.report.waiting.job_answer import (
 from simsched.report.waiting.limit_replay import LIMIT, LimitReplay
 from simsched.report.waiting.machine_replay import MachineReplay
 from simsched.report.waiting.reserved_times import ReservedTimes
+from simsched.report.waiting.run_facts import RunFacts
 from simsched.schedule.kept_units import KeptIds, masks_by_leaf, set_units_aside
-from simsched.simulation.licences.licence_pools import read_licences, with_licences, with_requests
 from simsched.simulation.options.run_config import RECORDED
-from simsched.simulation.record.allocation_reader import read_records
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -77,9 +75,6 @@ if TYPE_CHECKING:
     Floats = npt.NDArray[np.float64]
     Ints = npt.NDArray[np.int64]
 
-COLUMNS = ("id", "user", "queue", "shape", "result", "reason", "urgency", "submit", "eligible", "start",
-           "end", "duration", "backfilled", *HELD.values())  # fmt: skip
-"""Columns of the jobs that answers are made of."""
 ONE_QUEUE = ("fcfs", "easy", "easy+", "easy++", "conservative", "hybrid", "selective", "slack")
 """Policies that look at each waiting job at each instant: the order or a reservation is in the way of a job
 that fits.  Other policies may also look at it later."""
@@ -117,36 +112,13 @@ class RequestPart(NamedTuple):
     within: bool
 
 
-@dataclass
-class _Class:
-    """Jobs that wait for the same cause at the same time.
-
-    `needs` are units by type, as the timeline counts them; `decided` is whether they decide.
-    """
-
-    needs: dict[str, float]
-    decided: bool
-    job: Job | None = None
-    request: Request | None = None
-    duration: float = inf
-    queue: str = ""
-    reserved: ReservedTimes | None = None
-    rows: list[int] = field(default_factory=list)
-
-
-class WaitCauses:
+class WaitCauses(RunFacts):
     """The causes of the waits of a run.
-
-    Parameters
-    ----------
-    inputs : the cluster and the workload of the run; None: only its tables are available.
 
     Attributes
     ----------
-    names : the cause of each code.
     waiting : the rows of the jobs that were submitted and could wait.
     submit, eligible, end : of each row: submission, eligibility and the end of the wait, in seconds.
-    table : columns of the jobs as arrays; `until` is the end, or inf.
 
     Raises
     ------
@@ -155,14 +127,10 @@ class WaitCauses:
     """
 
     def __init__(self, run: RunTables, inputs: tuple[Cluster, Workload] | None) -> None:
-        self.run = run
-        self.config: Mapping[str, Any] = run.config
-        self.table = table = job_arrays(run, COLUMNS)
-        table["until"] = np.nan_to_num(table["end"], nan=inf)
+        super().__init__(run, inputs)
+        table = self.table
         self.timeline = timeline_arrays(run)
         self.times = self.timeline["time"]
-        self.names: list[str] = []
-        self._codes: dict[str, int] = {}
         rejected = [isinstance(reason, str) and reason.startswith(REJECTED) for reason in table["reason"]]
         self.waiting: Ints = np.flatnonzero(~(np.isin(table["result"], NEVER) | np.array(rejected, bool)))
         last = float(self.times[-1]) if len(self.times) else 0.0
@@ -172,56 +140,19 @@ class WaitCauses:
         eligible = np.nan_to_num(table["eligible"].astype(np.float64), nan=inf)
         self.eligible: Floats = np.clip(eligible, self.submit, self.end)
         self.types = [type_ for type_ in HELD if f"free_{type_}" in self.timeline and run.totals.get(type_)]
-        self.cluster: Cluster | None = None
-        if inputs is not None:
-            self._take_inputs(*inputs)
-        elif not self.types:
-            raise RunError("the timeline of this run has no free units of any type", where=run.name)
-
-    def _take_inputs(self, cluster: Cluster, workload: Workload) -> None:
-        licences = read_licences(self.config.get("licenses"), "run.json: licenses")
-        self.cluster = cluster = with_licences(cluster, licences)
-        requested, _ = with_requests(workload.jobs, licences)
-        self.jobs: Mapping[str, Job] = {str(job.id): job for job in requested}
-        self.whole = bool(self.run.meta.get("whole_nodes", False))
-        self.outages = outages_within(self.run.folder, self.config, -inf, inf)
+        if self.cluster is None:
+            if not self.types:
+                raise RunError("the timeline of this run has no free units of any type", where=run.name)
+            return
+        self.outages = outages_within(run.folder, self.config, -inf, inf)
         self.limits = LimitReplay(self)
-        self._requests: dict[int, Request] = {}
-        self._parts: dict[int, list[RequestPart]] = {}
         self._windows: dict[str | None, ReservedTimes] = {}
-        self._sums_by_request: dict[int, tuple[list[FreeSum], list[FreeSum]]] = {}
         self._places: dict[bytes, int] = {}
+        self.parts = cache(self._parts)
+        """The units that a request takes, type by type and place by place."""
+        self._sums_of = cache(self._find_sums)
 
     # --- facts on jobs ---------------------------------------------------------------------------
-
-    @cached_property
-    def records(self) -> list[Any]:
-        """The records of ``allocations.jsonl``."""
-        assert self.run.folder is not None
-        return read_records(self.run.folder / "allocations.jsonl")
-
-    @cached_property
-    def row_of(self) -> dict[str, int]:
-        """Id → row; a record that was ignored may have the id of another job."""
-        ids, read = self.table["id"], self.table["result"] != "DROPPED"
-        return {ids[row]: row for row in (*np.flatnonzero(~read).tolist(), *np.flatnonzero(read).tolist())}
-
-    def job(self, row: int) -> Job:
-        """Return the job of a row; RunError if the workload lacks it."""
-        name = self.table["id"][row]
-        if name not in self.jobs:
-            raise RunError(f"the workload of the run has no job {name!r}", where=self.run.name)
-        return self.jobs[name]
-
-    def request_of(self, name: str) -> Request:
-        """Return the compiled request of a job."""
-        jobspec = self.jobs[name].jobspec
-        found = self._requests.get(id(jobspec))
-        if found is None:
-            assert self.cluster is not None
-            found = compile_request(jobspec, self.cluster.index, alone=self.whole)
-            self._requests[id(jobspec)] = found
-        return found
 
     def replay(self) -> MachineReplay:
         """Return the machine at the beginning of the run."""
@@ -232,9 +163,8 @@ class WaitCauses:
         """Return the windows of advance reservations as a job sees them."""
         own = job.jobspec.system.get("reservation")
         if own not in self._windows:
-            assert self.cluster is not None
-            ranks = self.cluster.index.ranks.tolist()
-            self._windows[own] = ReservedTimes(self.run.meta.get("reservations", ()), job, ranks)
+            windows = self.run.meta.get("reservations", ())
+            self._windows[own] = ReservedTimes(windows, job, self.index.ranks.tolist())
         return self._windows[own]
 
     def breach_of(self, row: int) -> LimitBreach | None:
@@ -265,34 +195,6 @@ class WaitCauses:
             times += ReservedTimes.edges(self.run.meta.get("reservations", ()))
         return np.unique(np.concatenate((self.times, np.array(times, dtype=np.float64))))
 
-    @cached_property
-    def attempts(self) -> list[tuple[int, float, float]]:
-        """Row, start and end of each time that a job ran; of a job that was queued again, all of them."""
-        ran = np.flatnonzero(np.isfinite(self.table["start"]))
-        columns = (ran, self.table["start"][ran], self.table["until"][ran])
-        found = list(zip(*(column.tolist() for column in columns), strict=True))
-        return found + [(row, *span) for row, spans in self.earlier.items() for span in spans]
-
-    @cached_property
-    def earlier(self) -> dict[int, list[tuple[float, float]]]:
-        """Row → starts and ends of the times that a job ran before it was queued again."""
-        if not (self.config.get("preemption") or self.config.get("failures") or self.config.get("outages")
-                or any("preemptible-after" in job.jobspec.system for job in self.jobs.values())):  # fmt: skip
-            return {}
-        found: dict[int, list[tuple[float, float]]] = {}
-        begun: dict[int, float] = {}
-        for record in self.records:
-            row = self.row_of.get(str(record.id))
-            if row is None:
-                continue
-            if record.event == "alloc":
-                begun[row] = record.time
-            elif row in begun:
-                start = begun.pop(row)
-                if not start >= self.table["start"][row]:  # NaN: it never ran again
-                    found.setdefault(row, []).append((start, record.time))
-        return found
-
     def before(self, row: int) -> tuple[str, str | None]:
         """Return the cause of the time before a job was eligible, and the job in the way."""
         if self.cluster is None:
@@ -314,14 +216,6 @@ class WaitCauses:
         return f"{LIMIT} submitted-jobs", None
 
     # --- the answer ------------------------------------------------------------------------------
-
-    def code(self, cause: str) -> int:
-        """Return the code of a cause."""
-        found = self._codes.get(cause)
-        if found is None:
-            found = self._codes[cause] = len(self.names)
-            self.names.append(cause)
-        return found
 
     @cached_property
     def waits(self) -> list[WaitPieces]:
@@ -395,9 +289,10 @@ class WaitCauses:
                 whole[row] = self.code(self.before(row)[0])
         for row, code in whole.items():
             yield WaitPieces(row, self.submit[[row]], self.end[[row]], np.array([code]))
-        swept = [_Swept(self, one) for one in classes.values()]
-        self._ask_the_machine(swept)
-        for one in swept:
+        for one in classes.values():
+            one.sweep()
+        self._ask_the_machine([*classes.values()])
+        for one in classes.values():
             yield from one.pieces()
 
     def _classify(self, row: int, classes: dict[object, _Class]) -> None:
@@ -410,21 +305,16 @@ class WaitCauses:
             key: object = (tuple(needs), queue)
             if key not in classes:
                 units = dict(zip(self.types, needs.tolist(), strict=True))
-                classes[key] = _Class(units, decided=True, queue=queue)
+                classes[key] = _Class(self, units, decided=True, queue=queue)
         else:
             job, duration = self.job(row), float(self.table["duration"][row])
             request = self.request_of(self.table["id"][row])
             reserved = self.reserved_for(job)
-            key = (
-                id(request),
-                self.limits.key(job),
-                duration if self._timed else None,
-                queue,
-                id(reserved),
-            )
+            timed = duration if self.timed else None
+            key = (request, self.limits.key(job), timed, queue, id(reserved))
             if key not in classes:
                 needs, decided = self._sums(request)
-                classes[key] = _Class(needs, decided, job, request, duration, queue, reserved)
+                classes[key] = _Class(self, needs, decided, queue, job, request, duration, reserved)
         classes[key].rows.append(row)
 
     @cached_property
@@ -432,7 +322,7 @@ class WaitCauses:
         return needed_units(self.run, self.types, self.table)
 
     @cached_property
-    def _timed(self) -> bool:
+    def timed(self) -> bool:
         """Whether it matters for how long jobs request their resources."""
         closed = any(one.kind == "maintenance" for one in self.outages)
         return closed or bool(self.run.meta.get("reservations")) or self.limits.timed
@@ -451,18 +341,11 @@ class WaitCauses:
         simple = request.plain is not None and request.plain.unit is not None and not request.alone
         return found, bool(found) and (simple or (request.whole > 0 and not request.alone))
 
-    def parts(self, request: Request) -> list[RequestPart]:
-        """Return the units that a request takes, type by type and place by place."""
-        found = self._parts.get(id(request))
-        if found is None:
-            found = []
-            if request.alone:  # whatever it asks for, it gets whole nodes
-                assert self.cluster is not None
-                found.append(
-                    RequestPart(self.cluster.index.target_type, request.nodes, request.needs[0], False)
-                )
-            self._add_parts(request.needs, 1, found, within=request.alone)
-            self._parts[id(request)] = found
+    def _parts(self, request: Request) -> list[RequestPart]:
+        found = []
+        if request.alone:  # whatever it asks for, it gets whole nodes
+            found.append(RequestPart(self.index.target_type, request.nodes, request.needs[0], False))
+        self._add_parts(request.needs, 1, found, within=request.alone)
         return found
 
     def _add_parts(
@@ -477,7 +360,7 @@ class WaitCauses:
 
     # --- pieces of a class that the timeline does not decide ---------------------------------------
 
-    def _ask_the_machine(self, swept: Sequence[_Swept]) -> None:
+    def _ask_the_machine(self, swept: Sequence[_Class]) -> None:
         """Find the causes of the open pieces of all classes, in one sweep over the time."""
         places = [np.flatnonzero(one.codes == _OPEN) for one in swept]
         number = np.repeat(np.arange(len(swept)), [len(at) for at in places])
@@ -494,23 +377,23 @@ class WaitCauses:
             here = int(place[at])
             one.codes[here] = self._cause_in(view, one, here)
 
-    def _cause_in(self, view: MachineView, swept: _Swept, at: int) -> int:
+    def _cause_in(self, view: MachineView, jobs: _Class, at: int) -> int:
         """Return the cause of a piece of a class in the state of the machine then."""
-        request, jobs = swept.of.request, swept.of
+        request, reserved = jobs.request, jobs.reserved
         assert request is not None
-        refusal = view.refusals.get(id(request), "")
-        if refusal == "":
-            refusal = view.refusals[id(request)] = self._refusal(view, request)
+        assert reserved is not None
+        if request not in view.refusals:
+            view.refusals[request] = self._refusal(view, request)
+        refusal = view.refusals[request]
         if refusal is not None:
             return self.code(refusal)
-        middle = float(swept.starts[at] + swept.ends[at]) / 2
+        middle = float(jobs.starts[at] + jobs.ends[at]) / 2
         closed = self.under_maintenance(middle, jobs.duration)
         if closed and not self.fits_without(request, view.state, closed):
             return self.code(MAINTENANCE)
-        assert jobs.reserved is not None
-        if not self.fits_beside_reserved(request, view.state, middle, jobs.duration, jobs.reserved, closed):
+        if not self.fits_beside_reserved(request, view.state, middle, jobs.duration, reserved, closed):
             return self.code(ADVANCE)
-        return int(swept.held_back[at])
+        return int(jobs.held_back[at])
 
     def _refusal(self, view: MachineView, request: Request) -> str | None:
         """Return why a request does not fit, or None if it does."""
@@ -545,15 +428,13 @@ class WaitCauses:
         """Whether a request that fits does so beside the windows of advance reservations, too."""
         ranks, cores = reserved.closed(time, limit), reserved.closed_cores(time, limit)
         if cores:
-            assert self.cluster is not None
             state = state.copy()
-            set_units_aside(state, KeptIds("core", masks_by_leaf(self.cluster.index, cores)), time)
+            set_units_aside(state, KeptIds("core", masks_by_leaf(self.index, cores)), time)
         return not (ranks or cores) or self.fits_without(request, state, closed | ranks)
 
     def fits_without(self, request: Request, state: Availability, ranks: Iterable[int]) -> bool:
         """Whether a request fits in a state without some ranks."""
-        assert self.cluster is not None
-        targets = np.array(sorted(set(targets_of_ranks(self.cluster.index, ranks))), dtype=np.int64)
+        targets = np.array(sorted(set(targets_of_ranks(self.index, ranks))), dtype=np.int64)
         without = state.copy()
         without.set_status(targets, up=False)
         return can_match(request, without)
@@ -565,49 +446,37 @@ class WaitCauses:
         """
         for sums in self._sums_of(request):
             lacking = {one.type: lack for one in sums if (lack := one.units - view.free(one)) > 0}
-            if len(lacking) < 2:
-                found = next(iter(lacking), None)
-            else:
-                totals, target = view.state.index.totals, view.state.index.target_type
-                share = {
-                    type_: round(lack / max(totals.get(type_, 1), 1), 9) for type_, lack in lacking.items()
-                }
-                found = max(share, key=lambda type_: (share[type_], type_ == target))
-            if found is not None:
-                return found
+            totals, target = view.state.index.totals, view.state.index.target_type
+            share = {type_: round(lack / max(totals.get(type_, 1), 1), 9) for type_, lack in lacking.items()}
+            if share:
+                return max(share, key=lambda type_: (share[type_], type_ == target))
         return None
 
-    def _sums_of(self, request: Request) -> tuple[list[FreeSum], list[FreeSum]]:
+    def _find_sums(self, request: Request) -> tuple[list[FreeSum], list[FreeSum]]:
         """Return the sums of free units that a request needs at least: anywhere, and within idle nodes.
 
         Parts of a request may be for different nodes, so each part has a sum, and all together have one.
         """
-        found = self._sums_by_request.get(id(request))
-        if found is None:
-            found = [], []
-            for within in (False, True):
-                groups: dict[str, dict[int, FreeSum]] = {}
-                for part in self.parts(request):
-                    if part.within == within:
-                        one = self._sum(part, request)
-                        alike = groups.setdefault(part.type, {})
-                        before = alike.get(one.place)
-                        alike[one.place] = (
-                            one if before is None else one._replace(units=one.units + before.units)
-                        )
-                for alike in groups.values():
-                    found[within].extend(alike.values())
-                    if len(alike) > 1:
-                        union = np.logical_or.reduce([one.may for one in alike.values()])
-                        units = sum(one.units for one in alike.values())
-                        one = next(iter(alike.values()))
-                        found[within].append(FreeSum(one.type, units, within, union, self._place(union)))
-            self._sums_by_request[id(request)] = found
+        found: tuple[list[FreeSum], list[FreeSum]] = [], []
+        for within, sums in enumerate(found):
+            groups: dict[str, dict[int, FreeSum]] = {}
+            for part in self.parts(request):
+                if part.within == within:
+                    one = self._sum(part, request)
+                    alike = groups.setdefault(part.type, {})
+                    units = one.units + (alike[one.place].units if one.place in alike else 0)
+                    alike[one.place] = one._replace(units=units)
+            for alike in groups.values():
+                sums.extend(alike.values())
+                if len(alike) > 1:
+                    union = np.logical_or.reduce([one.may for one in alike.values()])
+                    units = sum(one.units for one in alike.values())
+                    one = next(iter(alike.values()))
+                    sums.append(one._replace(units=units, may=union, place=self._place(union)))
         return found
 
     def _sum(self, part: RequestPart, request: Request) -> FreeSum:
-        assert self.cluster is not None
-        index, need = self.cluster.index, part.need
+        index, need = self.index, part.need
         eligible = need.eligible if need.content is None else need.content.eligible
         if part.type == index.target_type:
             may = request.eligible if request.alone else eligible
@@ -643,76 +512,61 @@ class MachineView:
 
     def __init__(self, time: float, state: Availability) -> None:
         self.time, self.state = time, state
-        self.refusals: dict[int, str | None] = {}
+        self.refusals: dict[Request, str | None] = {}
         """Request → why it does not fit; None: it does."""
-        self._fits: dict[int, bool] = {}
-        self._fits_up: dict[int, bool] = {}
         self._free: dict[tuple[str, int, bool], int] = {}
-        self._idle: dict[str, Bools] = {}
+        self.idle = cache(lambda kind: is_idle(kind, None, state) & state.is_up(kind))
+        """Which vertices of a type are up and have nothing claimed in them."""
+        self.fits = cache(lambda request: can_match(request, state))
+        """Whether a request fits."""
+        down = np.flatnonzero(~state.up)
+        self.all_up = not len(down)
+        if not self.all_up:
+            self._up = state.copy()
+            self._up.set_status(down, up=True)
 
     def free(self, wanted: FreeSum) -> int:
         """Return how many units are free, or how many vertices are idle and up, where they may serve."""
         key = wanted.type, wanted.place, wanted.within
-        found = self._free.get(key)
-        if found is None:
-            pool = self.state.index.pool_types.get(wanted.type)
+        if key not in self._free:
+            pool, may = self.state.index.pool_types.get(wanted.type), wanted.may
             if pool is None:
-                found = int(np.count_nonzero(self.idle(wanted.type) & wanted.may))
+                self._free[key] = int(np.count_nonzero(self.idle(wanted.type) & may))
             else:
-                may = wanted.may
                 if wanted.within:
                     may = may & ((pool.target < 0) | self.idle(self.state.index.target_type)[pool.target])
-                found = int(self.state.free[wanted.type][may].sum())
-            self._free[key] = found
-        return found
-
-    def idle(self, kind: str) -> Bools:
-        """Return which vertices of a type are up and have nothing claimed in them."""
-        found = self._idle.get(kind)
-        if found is None:
-            found = self._idle[kind] = is_idle(kind, None, self.state) & self.state.is_up(kind)
-        return found
-
-    @property
-    def all_up(self) -> bool:
-        """Whether no target is down."""
-        return self._up is None
-
-    def fits(self, request: Request) -> bool:
-        """Whether the request fits."""
-        found = self._fits.get(id(request))
-        if found is None:
-            found = self._fits[id(request)] = can_match(request, self.state)
-        return found
+                self._free[key] = int(self.state.free[wanted.type][may].sum())
+        return self._free[key]
 
     def fits_up(self, request: Request) -> bool:
         """Whether the request would fit if all nodes were up."""
-        if self._up is None:
-            return False
-        found = self._fits_up.get(id(request))
-        if found is None:
-            found = self._fits_up[id(request)] = can_match(request, self._up)
-        return found
-
-    @cached_property
-    def _up(self) -> Availability | None:
-        down = np.flatnonzero(~self.state.up)
-        if not len(down):
-            return None
-        state = self.state.copy()
-        state.set_status(down, up=True)
-        return state
+        return not self.all_up and can_match(request, self._up)
 
 
-class _Swept:
-    """The pieces of the time in which jobs of a class wait, and their causes; `_OPEN` if not known yet.
+@dataclass(eq=False)
+class _Class:
+    """Jobs that wait for the same cause at the same time, and the pieces of the time in which they wait.
 
-    `held_back` is the cause of each piece if the jobs fit in it.
+    Attributes
+    ----------
+    needs, decided : units by type, as the timeline counts them, and whether they decide.
+    codes : the cause of each piece; `_OPEN` if not known yet.
+    held_back : the cause of each piece if the jobs fit in it.
     """
 
-    def __init__(self, causes: WaitCauses, of: _Class) -> None:
-        self.causes, self.of = causes, of
-        rows = np.array(of.rows)
+    causes: WaitCauses
+    needs: dict[str, float]
+    decided: bool
+    queue: str
+    job: Job | None = None
+    request: Request | None = None
+    duration: float = inf
+    reserved: ReservedTimes | None = None
+    rows: list[int] = field(default_factory=list)
+
+    def sweep(self) -> None:
+        """Cut the time into pieces, and find the causes that the timeline, stops and limits tell."""
+        causes, rows = self.causes, np.array(self.rows)
         begin, end = causes.eligible[rows], causes.end[rows]
         grid = self._grid(float(begin.min()), float(end.max()))
         self.first = np.searchsorted(grid, begin, side="right") - 1
@@ -721,16 +575,18 @@ class _Swept:
         self.starts, self.ends = grid[self.kept], grid[self.kept + 1]
         self.codes = np.full(len(self.kept), _OPEN)
         self.held_back = self._held_back()
-        self._stopped()
+        for stop, start in causes.run.meta.get("queue_stops", {}).get(self.queue, ()):
+            until = inf if start is None else start
+            self.codes[(self.starts >= stop) & (self.starts < until)] = causes.code(STOPPED)
         if causes.cluster is not None:
-            causes.limits.fill(self.codes, self.starts, of.job, of.duration)
+            causes.limits.fill(self.codes, self.starts, self.job, self.duration)
         self._short()
 
     def pieces(self) -> Iterator[WaitPieces]:
         """Yield the wait of each job of the class, with the time before it was eligible."""
         causes = self.causes
         low, high = np.searchsorted(self.kept, self.first), np.searchsorted(self.kept, self.last)
-        for row, first, last in zip(self.of.rows, low.tolist(), high.tolist(), strict=True):
+        for row, first, last in zip(self.rows, low.tolist(), high.tolist(), strict=True):
             starts, ends = self.starts[first:last].copy(), self.ends[first:last].copy()
             codes = self.codes[first:last]
             starts[0], ends[-1] = causes.eligible[row], causes.end[row]
@@ -747,18 +603,18 @@ class _Swept:
 
     def _grid(self, begin: float, end: float) -> Floats:
         """Return the times at which the cause may change, from `begin` or before to `end` or later."""
-        causes, of = self.causes, self.of
+        causes = self.causes
         times = causes.changes
         low = max(int(np.searchsorted(times, begin, side="right")) - 1, 0)
         high = int(np.searchsorted(times, end, side="left"))
         more = [begin, end]
-        if causes.cluster is not None and causes._timed:
+        if causes.cluster is not None and causes.timed:
             edges = [one.start for one in causes.outages if one.kind == "maintenance"]
-            assert of.reserved is not None
-            edges += of.reserved.times
-            more += [time for edge in edges if begin < (time := edge - of.duration) < end]
-            if of.job is not None:
-                more += causes.limits.falls(of.job, of.duration, begin, end)
+            assert self.reserved is not None
+            edges += self.reserved.times
+            more += [time for edge in edges if begin < (time := edge - self.duration) < end]
+            if self.job is not None:
+                more += causes.limits.falls(self.job, self.duration, begin, end)
         return np.union1d(times[low : high + 1], more)
 
     def _held_back(self) -> Any:
@@ -774,15 +630,9 @@ class _Swept:
         alone = causes.in_queue(self.starts) <= 1
         return np.where(alone, causes.code(UNDECIDED), cause)
 
-    def _stopped(self) -> None:
-        windows = self.causes.run.meta.get("queue_stops", {}).get(self.of.queue, ())
-        for stop, start in windows:
-            until = inf if start is None else start
-            self.codes[(self.starts >= stop) & (self.starts < until)] = self.causes.code(STOPPED)
-
     def _short(self) -> None:
         """Find the pieces in which sums over the machine decide."""
-        causes, needs = self.causes, self.of.needs
+        causes, needs = self.causes, self.needs
         if not needs:
             return
         at = np.clip(np.searchsorted(causes.times, self.starts, side="right") - 1, 0, None)
@@ -803,23 +653,23 @@ class _Swept:
             missing[:] = False
         known = open_ & short & ~missing  # with nodes down, it may be them that are missing
         self.codes[known] = codes[known]
-        if self.of.decided:
+        if self.decided:
             fits = open_ & ~short & ~self._closed()
             self.codes[fits] = self.held_back[fits]
 
     def _closed(self) -> Any:
         """Return the pieces in which some nodes are closed to the jobs of the class, or will be."""
-        causes, of = self.causes, self.of
+        causes = self.causes
         found = np.zeros(len(self.kept), dtype=np.bool_)
-        if causes.cluster is None or not causes._timed:
+        if causes.cluster is None or not causes.timed:
             return found
-        assert of.reserved is not None
-        if of.reserved.own:
+        assert self.reserved is not None
+        if self.reserved.own:
             return ~found
         middle = (self.starts + self.ends) / 2
         spans = [(one.start, one.end) for one in causes.outages if one.kind == "maintenance"]
-        for start, end in (*spans, *of.reserved.spans):
-            found |= (start < middle + of.duration) & (middle < end)
+        for start, end in (*spans, *self.reserved.spans):
+            found |= (start < middle + self.duration) & (middle < end)
         return found
 
 

@@ -1,4 +1,4 @@
-"""The waits of all jobs of a run by cause, by queue and by user: the sums of the answers on single jobs.
+"""The waits of all jobs of a run by cause, by queue, by user, over time: sums of the answers on single jobs.
 
 `wait_causes` finds the causes of all jobs as it does those of one.
 """
@@ -15,9 +15,13 @@ from simsched.report.waiting.job_answer import SHORT
 from simsched.report.waiting.wait_causes import WaitCauses
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from simsched.graph.cluster import Cluster
     from simsched.report.data.tables import RunTables
     from simsched.workload.job import Workload
+
+    Floats = npt.NDArray[np.float64]
 
 GROUPS = ("queue", "user")
 
@@ -106,3 +110,34 @@ def binding(table: pd.DataFrame) -> pd.DataFrame:
     ]
     frame = pd.DataFrame(rows, columns=["type", "job_hours", "jobs", "share"]).set_index("type")
     return frame.sort_values("job_hours", ascending=False, kind="stable")
+
+
+def waits_over_time(run: RunTables, edges: Floats) -> pd.DataFrame:
+    """Return one row per part of the time between `edges` (s, ascending): the job-hours waited by cause.
+
+    The index is the beginning of each part.
+
+    Raises
+    ------
+    RunError
+        as `find_causes`.
+    """
+    causes = find_causes(run)[0]
+    nothing = [(0, np.empty(0), np.empty(0), np.empty(0, dtype=np.int64))]
+    columns = zip(*(causes.waits or nothing), strict=True)
+    _, starts, ends, codes = (np.concatenate([np.atleast_1d(part) for part in parts]) for parts in columns)
+    numbers = {cause: number for number, cause in enumerate(causes.names)}
+    table = pd.DataFrame(index=edges[:-1])
+    for cause in causes.causes:
+        of = codes == numbers.get(cause, -1)
+        table[cause] = np.diff(_since(starts[of], edges) - _since(ends[of], edges)) / 3600.0
+    return table
+
+
+def _since(events: Floats, at: Floats) -> Floats:
+    """Return the sum over the events before each time `at` of the seconds since then."""
+    ordered = np.sort(events)
+    number = np.searchsorted(ordered, at)
+    sums = np.concatenate(([0.0], np.cumsum(ordered)))
+    result: Floats = number * at - sums[number]
+    return result

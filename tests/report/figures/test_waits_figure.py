@@ -8,8 +8,7 @@ import pytest
 from simsched.errors import ConfigError, RunError
 from simsched.report.figures import figures
 from simsched.report.run_views import load_run
-from simsched.report.waiting.wait_totals import wait_table
-from simsched.report.waiting.waits_over_time import waits_over_time
+from simsched.report.waiting.wait_totals import wait_table, waits_over_time
 from simsched.simulation.simulate import simulate
 from tests.simulation.simworld import job, machine, workload
 
