@@ -28,10 +28,9 @@ def mark_dates(axes: Axes, clock: Clock, first: float, window: tuple[float, floa
     most = max(2, int(72 * 0.85 * axes.figure.get_size_inches()[0] / POINTS))
     begin, end = (clock.local(time).replace(tzinfo=None) for time in (low, high))
     step, found = ticks_between(begin, end, most)
-    times = [(time, clock.at(time)) for time in found]
     shown = [
         (time, at)
-        for time, at in times
+        for time, at in zip(found, map(clock.at, found), strict=True)
         if low <= at <= high and clock.local(at).replace(tzinfo=None) == time  # summer time skips an hour
     ]
     labels = [_label(time, step, is_first=number == 0) for number, (time, _) in enumerate(shown)]

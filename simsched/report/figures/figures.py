@@ -10,6 +10,7 @@ import re
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -17,7 +18,7 @@ from simsched.errors import ConfigError, did_you_mean
 from simsched.extras import needs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from simsched.report.data.gantt_view import GanttView
     from simsched.report.data.tables import RunTables
@@ -162,22 +163,24 @@ def draw(
         not fit the run, or matplotlib is not installed.
     RunError : the run lacks data that the figure needs, such as allocations.
     """
-    known = _checked(kind, runs, view, paper)
-    with matplotlib_figures(dark, paper=paper is not None) as figure_class:
-        figure = figure_class(figsize=_size(known, paper))
-        function = _function(known.drawn_by)
-        if known.in_part:
-            from simsched.report.data.gantt_view import GanttView
+    if kind not in KINDS:
+        raise ConfigError(
+            f"unknown kind of figure {kind!r}{did_you_mean(kind, KINDS)}", expected=", ".join(KINDS)
+        )
+    known = KINDS[kind]
+    content: list[Any] = [runs]
+    if len(runs) > 1 and not known.several:
+        raise ConfigError(f"{kind} shows one run, not {len(runs)}", expected="one run directory")
+    if known.in_part:
+        from simsched.report.data.gantt_view import GanttView
 
-            function(figure, runs, view or GanttView())
-        else:
-            function(figure, runs)
-        if paper is not None and len(figure.axes) == 1 + len(figure.axes[0].images):
-            figure.axes[0].set_title("", loc="left")  # in a paper the caption says it
-        if grey:
-            from simsched.report.figures.paper import in_grey
-
-            in_grey(figure)
+        content.append(view or GanttView())
+    elif view is not None:
+        parts = [name for name, one in KINDS.items() if one.in_part]
+        raise ConfigError(f"a part of a run cannot be chosen for {kind}", expected=", ".join(parts))
+    figure = _drawn(kind, known, content, dark=dark, paper=paper, grey=grey)
+    if paper is not None and len(figure.axes) == 1 + len(figure.axes[0].images):
+        figure.axes[0].set_title("", loc="left")  # in a paper the caption says it
     return figure
 
 
@@ -193,10 +196,20 @@ def draw_job(
     """
     rows = len({period.cause for period in answer.periods}) + len(answer.holders)
     kind = Kind("", "waits_figure:job_wait", size=(9.0, 1.6 + 0.32 * rows))
-    _check_paper("the wait of a job", kind, paper)
+    return _drawn("the wait of a job", kind, [run, answer], dark=dark, paper=paper, grey=grey)
+
+
+def _drawn(
+    name: str, kind: Kind, content: Sequence[Any], *, dark: bool, paper: str | None, grey: bool
+) -> Any:
+    """Return the figure that the function of a kind draws of its content."""
+    if paper is not None and inches(paper) < NARROW and kind.wide:
+        wide = f"double, or {NARROW:g} in and more"
+        raise ConfigError(f"{name} does not fit into one column", where="paper", expected=wide)
     with matplotlib_figures(dark, paper=paper is not None) as figure_class:
         figure = figure_class(figsize=_size(kind, paper))
-        _function(kind.drawn_by)(figure, run, answer)
+        module, function = kind.drawn_by.split(":")
+        getattr(import_module(f"simsched.report.figures.{module}"), function)(figure, *content)
         if grey:
             from simsched.report.figures.paper import in_grey
 
@@ -204,42 +217,12 @@ def draw_job(
     return figure
 
 
-def _checked(kind: str, runs: Sequence[RunTables], view: GanttView | None, paper: str | None) -> Kind:
-    if kind not in KINDS:
-        raise ConfigError(
-            f"unknown kind of figure {kind!r}{did_you_mean(kind, KINDS)}", expected=", ".join(KINDS)
-        )
-    known = KINDS[kind]
-    if len(runs) > 1 and not known.several:
-        raise ConfigError(f"{kind} shows one run, not {len(runs)}", expected="one run directory")
-    if view is not None and not known.in_part:
-        parts = [name for name, one in KINDS.items() if one.in_part]
-        raise ConfigError(f"a part of a run cannot be chosen for {kind}", expected=", ".join(parts))
-    _check_paper(kind, known, paper)
-    return known
-
-
-def _check_paper(name: str, kind: Kind, paper: str | None) -> None:
-    if paper is not None and inches(paper) < NARROW and kind.wide:
-        wide = f"double, or {NARROW:g} in and more"
-        raise ConfigError(f"{name} does not fit into one column", where="paper", expected=wide)
-
-
 def _size(kind: Kind, paper: str | None) -> tuple[float, float]:
     """Return the inches of a figure; narrow ones are taller for their width, so that letters fit."""
-    width, height = kind.size
     if paper is None:
         return kind.size
-    wanted = inches(paper)
+    wanted, (width, height) = inches(paper), kind.size
     return wanted, wanted * max(height / width, 0.62 if wanted < NARROW else 0.45)
-
-
-def _function(name: str) -> Callable[..., None]:
-    from importlib import import_module
-
-    module, function = name.split(":")
-    found: Callable[..., None] = getattr(import_module(f"simsched.report.figures.{module}"), function)
-    return found
 
 
 def save(

@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.colors import to_rgba_array
 from matplotlib.patches import Patch
-from matplotlib.ticker import FixedLocator, MaxNLocator
+from matplotlib.ticker import MaxNLocator
 
 from simsched import human
 from simsched.report import palette
@@ -55,7 +55,13 @@ def gantt(figure: Figure, runs: Sequence[RunTables], view: GanttView) -> None:
     axes = figure.add_subplot()
     seconds = time_axis(axes, runs[:1], *part.window)
     if view.colour is None and len(part.boxes) > MAX_JOBS_SHOWN:
-        _draw_use(figure, axes, part, seconds)
+        cells = 100 * use_of_cells(part, min(part.rows, CELLS[0]), CELLS[1])
+        low, high = (time / seconds for time in part.window)
+        image = axes.imshow(
+            cells, origin="lower", aspect="auto", cmap="cividis", vmin=0, vmax=100, interpolation="nearest",
+            extent=(low, high, 0, part.rows),
+        )  # fmt: skip
+        figure.colorbar(image, ax=axes, label="in use (%)", fraction=0.03)
         by = ", share in use"
     else:
         _draw_jobs(axes, run, part, view, seconds)
@@ -64,17 +70,6 @@ def gantt(figure: Figure, runs: Sequence[RunTables], view: GanttView) -> None:
     _label_rows(axes, drawn, part)
     axes.grid(visible=False)
     axes.set_title(f"{run.name}: {part.boxes['job'].nunique():,} jobs on {run.cluster_name}{by}")
-
-
-def _draw_use(figure: Figure, axes: Axes, part: GanttPart, seconds: float) -> None:
-    rows, columns = min(part.rows, CELLS[0]), CELLS[1]
-    cells = 100 * use_of_cells(part, rows, columns)
-    low, high = part.window
-    image = axes.imshow(
-        cells, origin="lower", aspect="auto", cmap="cividis", vmin=0, vmax=100, interpolation="nearest",
-        extent=(low / seconds, high / seconds, 0, part.rows),
-    )  # fmt: skip
-    figure.colorbar(image, ax=axes, label="in use (%)", fraction=0.03)
 
 
 def _draw_jobs(axes: Axes, run: RunTables, part: GanttPart, view: GanttView, seconds: float) -> None:
@@ -104,10 +99,8 @@ def _colours(run: RunTables, boxes: pd.DataFrame, by: str) -> tuple[npt.NDArray[
     """Return the colour of each rectangle, and the legend: none for colours that only tell jobs apart."""
     job = boxes["job"].to_numpy(dtype=np.int64)
     if by == "job":
-        rows: npt.NDArray[np.float64] = to_rgba_array(palette.CYCLE)[
-            (job * 7 + (job >> 3)) % len(palette.CYCLE)
-        ]
-        return rows, []
+        number = (job * 7 + (job >> 3)) % len(palette.CYCLE)
+        return to_rgba_array(palette.CYCLE)[number], []
     values = colours_of(run, by)
     area = (boxes["end"] - boxes["start"]) * (boxes["high"] - boxes["low"])
     of_box = values.iloc[job].set_axis(boxes.index)
@@ -138,12 +131,10 @@ def _draw_waits(axes: Axes, run: RunTables, part: GanttPart, seconds: float) -> 
     waited = submit < start
     lines: Any = np.stack([np.stack([submit, at], axis=1), np.stack([start, at], axis=1)], axis=1)[waited]
     width = max(0.6, min(2.5, 60 / part.rows))
-    axes.add_collection(
-        LineCollection(
-            lines, colors=palette.VERMILION, linewidths=width, alpha=0.8, rasterized=len(lines) > MAX_VECTORS
-        ),
-        autolim=False,
+    drawn = LineCollection(
+        lines, colors=palette.VERMILION, linewidths=width, alpha=0.8, rasterized=len(lines) > MAX_VECTORS
     )
+    axes.add_collection(drawn, autolim=False)
 
 
 def _draw_names(
@@ -179,7 +170,5 @@ def _label_rows(axes: Axes, drawn: Chart, part: GanttPart) -> None:
         axes.yaxis.set_major_locator(MaxNLocator(integer=True))  # there is no rank 2.5
         return
     step = -(-part.rows // max(2, int(_points(axes)[1] / LABEL)))
-    rows = range(0, part.rows, step)
-    axes.yaxis.set_major_locator(FixedLocator([row + 0.5 for row in rows]))
-    axes.set_yticklabels([part.labels[row] for row in rows], fontsize=7)
+    axes.set_yticks([row + 0.5 for row in range(0, part.rows, step)], part.labels[::step], fontsize=7)
     axes.set_ylabel("node" if step == 1 else f"node, every {human.number(step)}th named")

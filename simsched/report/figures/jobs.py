@@ -8,15 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.colors import LogNorm
-from matplotlib.ticker import (
-    FixedFormatter,
-    FixedLocator,
-    FuncFormatter,
-    MaxNLocator,
-    NullFormatter,
-    NullLocator,
-    StrMethodFormatter,
-)
+from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter, NullLocator
 
 from simsched import human
 from simsched.errors import RunError
@@ -24,6 +16,7 @@ from simsched.report import palette
 from simsched.report.metrics import metrics as m
 from simsched.report.metrics.classes import run_time_class, size_class
 from simsched.report.metrics.summary import metric
+from simsched.report.waiting.job_answer import jobs_of
 from simsched.text_table import clip_end
 
 if TYPE_CHECKING:
@@ -34,6 +27,7 @@ if TYPE_CHECKING:
     from simsched.report.data.tables import RunTables
 
 Figure = Any
+Axes = Any
 #: users and reasons that a figure names
 MOST = 15
 #: an axis that ends before this has round numbers instead of powers of ten
@@ -45,14 +39,8 @@ LETTERS_OF_BAR = 11
 #: inches of the height of a figure with a single bar
 LEAST_HEIGHT = 1.7
 #: the figures by which runs are compared
-FIGURES = (
-    "mean_wait",
-    "p95_wait",
-    "mean_bounded_slowdown",
-    "utilisation_core",
-    "loss_of_capacity",
-    "makespan",
-)
+FIGURES = ("mean_wait", "p95_wait", "mean_bounded_slowdown", "utilisation_core", "loss_of_capacity",
+           "makespan")  # fmt: skip
 
 
 def _done(run: RunTables) -> pd.DataFrame:
@@ -62,16 +50,16 @@ def _done(run: RunTables) -> pd.DataFrame:
     return done
 
 
-def _distribution(figure: Figure, runs: Sequence[RunTables], column: str, least: float, label: str) -> None:
+def _distribution(figure: Figure, runs: Sequence[RunTables], column: str, label: str) -> Axes:
+    """Draw the share of jobs up to each value of a column; values below 1 are drawn at 1."""
     axes = figure.add_subplot()
     for run, colour in zip(runs, palette.cycle(len(runs)), strict=True):
         values = np.sort(_done(run)[column].to_numpy(dtype=np.float64))
         share = 100 * np.arange(1, len(values) + 1) / len(values)
-        x = np.maximum(values, least)
+        x = np.maximum(values, 1.0)
         kept = np.flatnonzero(np.append(np.diff(x) > 0, True))
-        axes.step(
-            x[kept], share[kept], where="post", color=colour, label=run.name, rasterized=len(kept) > 20_000
-        )
+        many = len(kept) > 20_000
+        axes.step(x[kept], share[kept], where="post", color=colour, label=run.name, rasterized=many)
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter("{x:g}")
     axes.xaxis.set_minor_formatter(NullFormatter())
@@ -82,15 +70,15 @@ def _distribution(figure: Figure, runs: Sequence[RunTables], column: str, least:
     axes.set_ylabel("share of jobs (%)")
     if len(runs) > 1:
         axes.legend(loc="best")
+    return axes
 
 
 def waits(figure: Figure, runs: Sequence[RunTables]) -> None:
     """Draw the share of jobs that waited no longer, over the wait; waits below 1 s are drawn at 1 s."""
-    _distribution(figure, runs, "wait", 1.0, "wait, logarithmic; 1 s and less as one")
-    axes = figure.axes[0]
+    axes = _distribution(figure, runs, "wait", "wait, logarithmic; 1 s and less as one")
     ends = axes.get_xlim()
-    axes.xaxis.set_major_locator(FixedLocator([at for at, _ in human.TIME_MARKS]))
-    axes.xaxis.set_major_formatter(FixedFormatter([name for _, name in human.TIME_MARKS]))
+    times, names = zip(*human.TIME_MARKS, strict=True)
+    axes.set_xticks(times, names)
     axes.xaxis.set_minor_locator(NullLocator())
     axes.set_xlim(ends)
     axes.set_title("Share of jobs that waited no longer")
@@ -98,8 +86,8 @@ def waits(figure: Figure, runs: Sequence[RunTables]) -> None:
 
 def slowdowns(figure: Figure, runs: Sequence[RunTables]) -> None:
     """Draw the share of jobs up to each bounded slowdown."""
-    _distribution(figure, runs, "bounded_slowdown", 1.0, "bounded slowdown (10 s), logarithmic")
-    figure.axes[0].set_title("Share of jobs up to each bounded slowdown")
+    axes = _distribution(figure, runs, "bounded_slowdown", "bounded slowdown (10 s), logarithmic")
+    axes.set_title("Share of jobs up to each bounded slowdown")
 
 
 def heatmap(figure: Figure, runs: Sequence[RunTables]) -> None:
@@ -108,9 +96,10 @@ def heatmap(figure: Figure, runs: Sequence[RunTables]) -> None:
     done = _done(run)
     frame = done.assign(cores_=size_class(done), length=run_time_class(done))
     grouped = frame.groupby(["cores_", "length"], observed=False)["wait"]
-    mean, count = grouped.mean().unstack(), grouped.size().unstack()
+    mean, counts = grouped.mean().unstack(), grouped.size().unstack().to_numpy()
     axes = figure.add_subplot()
-    shown = np.maximum(mean.to_numpy(dtype=np.float64), 1.0)
+    waited = mean.to_numpy(dtype=np.float64)
+    shown = np.maximum(waited, 1.0)
     low = float(np.nanmin(shown))
     top = max(float(np.nanmax(shown)), 2 * low)
     image = axes.imshow(shown, aspect="auto", origin="lower", cmap="cividis", norm=LogNorm(low, top))
@@ -119,10 +108,9 @@ def heatmap(figure: Figure, runs: Sequence[RunTables]) -> None:
     axes.set_xlabel("run time")
     axes.set_ylabel("cores")
     axes.grid(visible=False)
-    for y, x in zip(*np.nonzero(count.to_numpy()), strict=True):
+    for y, x in zip(*np.nonzero(counts), strict=True):
         dark = shown[y, x] < math.sqrt(low * top)
-        jobs = int(count.to_numpy()[y, x])
-        label = f"{human.seconds(mean.to_numpy()[y, x])}\n{jobs:,} job{'' if jobs == 1 else 's'}"
+        label = f"{human.seconds(waited[y, x])}\n{jobs_of(int(counts[y, x]))}"
         axes.text(x, y, label, ha="center", va="center", fontsize=6, color="w" if dark else "k")
     axes.set_title(f"{run.name}: mean wait of the jobs of each size and run time")
     ticks: list[float] = [at for at, _ in human.TIME_MARKS if low <= at <= top]
@@ -146,7 +134,7 @@ def users(figure: Figure, runs: Sequence[RunTables]) -> None:
     for axes in (left, right):
         axes.grid(visible=False, axis="y")
         axes.xaxis.set_major_locator(MaxNLocator(5))
-        axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.4g}" if axes is right else "{x:,.0f}"))
+        axes.xaxis.set_major_formatter("{x:,.4g}" if axes is right else "{x:,.0f}")
     left.set_title(f"{run.name}: the {len(table)} heaviest of {len(run.users)} users")
 
 
@@ -162,7 +150,12 @@ def reasons(figure: Figure, runs: Sequence[RunTables]) -> None:
     shown = table.head(MOST).iloc[::-1]
     pairs = shown[["result", "reason"]].astype(str).to_numpy().tolist()
     wide = figure.get_size_inches()[0]
-    names = [_wrapped(f"{result.lower()}: {reason}", int(LETTERS * wide)) for result, reason in pairs]
+    names = [
+        "\n".join(
+            textwrap.wrap(f"{result.lower()}: {reason}", int(LETTERS * wide), max_lines=3, placeholder=" …")
+        )
+        for result, reason in pairs
+    ]
     lines = sum(name.count("\n") + 1.6 for name in names)
     figure.set_size_inches(wide, max(LEAST_HEIGHT, 0.9 + 0.16 * lines))
     colours = [palette.RESULT.get(str(r), palette.GREY) for r in shown["result"]]
@@ -171,15 +164,10 @@ def reasons(figure: Figure, runs: Sequence[RunTables]) -> None:
     axes.set_ylim(-0.6, len(names) - 0.4)
     axes.bar_label(bars, fmt="{:,.0f}", padding=3)
     axes.xaxis.set_major_locator(MaxNLocator(max(2, int(0.66 * wide)), integer=True))
-    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+    axes.xaxis.set_major_formatter("{x:,.0f}")
     axes.set_xlabel("jobs")
     axes.grid(visible=False, axis="y")
     axes.set_title(f"{run.name}: why jobs did not run or not end well")
-
-
-def _wrapped(text: str, width: int) -> str:
-    """Return a text on three lines at most."""
-    return "\n".join(textwrap.wrap(text, width, max_lines=3, placeholder=" …"))
 
 
 def comparison(figure: Figure, runs: Sequence[RunTables]) -> None:
@@ -201,7 +189,7 @@ def comparison(figure: Figure, runs: Sequence[RunTables]) -> None:
         turned = {"rotation": 20, "ha": "right"} if max(map(len, labels)) > LETTERS_OF_BAR * room else {}
         axes.set_xticks(range(len(runs)), labels, **turned)
         axes.margins(y=0.15)
-        axes.yaxis.set_major_formatter(StrMethodFormatter("{x:,.6g}"))
+        axes.yaxis.set_major_formatter("{x:,.6g}")
         axes.grid(visible=False, axis="x")
         axes.set_title(name.replace("_", " ") + (f" ({unit})" if unit else ""))
     for axes in grid[len(names) :]:

@@ -60,21 +60,15 @@ def time_axis(axes: Axes, runs: Sequence[RunTables], low: float, high: float) ->
 def utilisation(figure: Figure, runs: Sequence[RunTables]) -> None:
     """Draw the mean use over bins of time: of each type for one run, of the main type for several."""
     axes = figure.add_subplot()
+    alone = len(runs) == 1
     seconds = time_axis(axes, runs, 0, max(w[1] - w[0] for w in map(_window, runs)))
     for run, colour in zip(runs, palette.cycle(len(runs)), strict=True):
         kinds = types_in_use(run)
-        kinds = kinds if len(runs) == 1 else [k for k in ("core", *kinds) if k in kinds][:1]
-        for kind in kinds:
+        for kind in kinds if alone else [k for k in ("core", *kinds) if k in kinds][:1]:
             edges, used = binned(run.timeline, f"used_{kind}", BINS, _window(run))
-            label = human.plural(kind) if len(runs) == 1 else f"{run.name} ({human.plural(kind)})"
-            shown = palette.TYPE.get(kind, palette.GREY) if len(runs) == 1 else colour
-            axes.stairs(
-                100 * used / run.totals[kind],
-                (edges - edges[0]) / seconds,
-                color=shown,
-                baseline=None,
-                label=label,
-            )
+            label = human.plural(kind) if alone else f"{run.name} ({human.plural(kind)})"
+            shown = palette.TYPE.get(kind, palette.GREY) if alone else colour
+            _stairs(axes, 100 * used / run.totals[kind], edges, seconds, shown, label)
     if not axes.patches:
         raise RunError(UNKNOWN_SIZE, where=runs[0].name)
     axes.set_ylim(0, 102)
@@ -86,20 +80,23 @@ def utilisation(figure: Figure, runs: Sequence[RunTables]) -> None:
 def queue(figure: Figure, runs: Sequence[RunTables]) -> None:
     """Draw the largest number of queued jobs in each bin of time and, for one run, of running jobs."""
     axes = figure.add_subplot()
+    alone = len(runs) == 1
     seconds = time_axis(axes, runs, 0, max(w[1] - w[0] for w in map(_window, runs)))
     for run, colour in zip(runs, palette.cycle(len(runs)), strict=True):
         edges, running = binned(run.timeline, "running_jobs", BINS, _window(run))
+        label = "queued (most at once)" if alone else f"{run.name}, queued"
         queued = busiest(run.timeline, "queued_jobs", edges)
-        x = (edges - edges[0]) / seconds
-        label = "queued (most at once)" if len(runs) == 1 else f"{run.name}, queued"
-        shown = palette.VERMILION if len(runs) == 1 else colour
-        axes.stairs(queued, x, color=shown, baseline=None, label=label)
-        if len(runs) == 1:
-            axes.stairs(running, x, color=palette.GREEN, baseline=None, label="running (mean)")
+        _stairs(axes, queued, edges, seconds, palette.VERMILION if alone else colour, label)
+        if alone:
+            _stairs(axes, running, edges, seconds, palette.GREEN, "running (mean)")
     axes.set_ylim(bottom=0)
     axes.set_ylabel("jobs")
     legend_above(axes)
     axes.set_title("Queue over time")
+
+
+def _stairs(axes: Axes, values: Any, edges: Any, seconds: float, colour: str, label: str) -> None:
+    axes.stairs(values, (edges - edges[0]) / seconds, color=colour, baseline=None, label=label)
 
 
 def calendar(figure: Figure, runs: Sequence[RunTables]) -> None:
@@ -160,11 +157,10 @@ def cluster_map(figure: Figure, runs: Sequence[RunTables]) -> None:
     axes = figure.add_subplot()
     image = axes.imshow(cells.reshape(-1, width), cmap="cividis", vmin=0, vmax=100)
     axes.set_xticks([])
-    axes.set_yticks(range(0, len(cells) // width, max(1, len(cells) // width // 8)))
-    axes.set_yticklabels([f"{int(row) * width}" for row in axes.get_yticks()])
+    rows = range(0, len(cells) // width, max(1, len(cells) // width // 8))
+    axes.set_yticks(rows, [f"{row * width}" for row in rows])
     axes.set_ylabel("first rank of the row")
     axes.grid(visible=False)
-    axes.set_title(
-        f"{run.name}: {human.plural(kind)} of each node in use, {human.seconds(high - low)} in all"
-    )
+    whole = human.seconds(high - low)
+    axes.set_title(f"{run.name}: {human.plural(kind)} of each node in use, {whole} in all")
     figure.colorbar(image, ax=axes, label="% of the makespan", fraction=0.03, shrink=0.8)

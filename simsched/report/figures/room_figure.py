@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib import rcParams
 from matplotlib.colors import LinearSegmentedColormap
-from matplotlib.ticker import FixedLocator
 
 from simsched import human
 from simsched.report import palette
@@ -37,21 +36,21 @@ def room(figure: Figure, runs: Sequence[RunTables]) -> None:
     """Draw use, outages and fragmentation over time: one row of charts per fact, one column per level."""
     run = runs[0]
     found = room_of(run)
-    levels = found.levels[-MOST_LEVELS:] if len(found.levels) > MOST_LEVELS else found.levels
-    facts = list(_facts(found, levels[0]))
-    figure.set_size_inches(figure.get_size_inches()[0], 0.9 + PANEL * len(facts))
-    grid = figure.subplots(len(facts), len(levels), squeeze=False)
-    ends = np.array([[_end(fact) for fact in _facts(found, level)] for level in levels]).max(axis=0)
-    for column, level in enumerate(levels):
-        for row, (title, values, scale) in enumerate(_facts(found, level)):
-            axes = grid[row, column]
-            image = _draw(axes, run, found, level, values, scale, ends[row])
+    levels = found.levels[-MOST_LEVELS:]
+    facts = [list(_facts(found, level)) for level in levels]
+    figure.set_size_inches(figure.get_size_inches()[0], 0.9 + PANEL * len(facts[0]))
+    grid = figure.subplots(len(facts[0]), len(levels), squeeze=False)
+    for row, charts in enumerate(zip(*facts, strict=True)):
+        # the scale of outages ends at their largest share, which is often small
+        largest = max(float(np.nanmax(values)) for _, values, _ in charts)
+        end = 100.0 if charts[0][2] == SCALE else max(largest, 1e-9)
+        for axes, level, (title, values, scale) in zip(grid[row], levels, charts, strict=True):
+            image = _draw(axes, run, found, level, values, scale, end)
             axes.set_title(title, fontsize="medium")
-            if row + 1 < len(facts):
+            if row + 1 < len(grid):
                 axes.set_xlabel("")
                 axes.tick_params(labelbottom=False)
-            if column + 1 == len(levels):
-                figure.colorbar(image, ax=list(grid[row]), label="%", fraction=0.03, pad=0.01)
+        figure.colorbar(image, ax=list(grid[row]), label="%", fraction=0.03, pad=0.01)
     figure.suptitle(f"{run.name}: {human.number(len(found.nodes))} nodes of {run.cluster_name} over time",
                     x=0.01, ha="left", fontsize="large")  # fmt: skip
 
@@ -67,12 +66,6 @@ def _facts(found: MachineRoom, level: RoomLevel) -> Iterator[tuple[str, Floats, 
         yield f"free {whole} on partly used nodes", 100 * found.fragmentation(level), SCALE
 
 
-def _end(fact: tuple[str, Floats, Any]) -> float:
-    """Return the end of the scale (%): that of outages is their largest share, which is often small."""
-    _, values, scale = fact
-    return 100.0 if scale == SCALE else max(float(np.nanmax(values)), 1e-9)
-
-
 def _draw(
     axes: Axes, run: RunTables, found: MachineRoom, level: RoomLevel, values: Floats, scale: Any, end: float
 ) -> Any:
@@ -84,9 +77,7 @@ def _draw(
         extent=(0, (high - low) / seconds, count - 0.5, -0.5),
     )  # fmt: skip
     step = max(1, -(-count * LABEL // (72 * PANEL * 0.72)))
-    rows = range(0, count, int(step))
-    axes.yaxis.set_major_locator(FixedLocator(list(rows)))
-    axes.set_yticklabels([level.groups[row] for row in rows], fontsize="small")
+    axes.set_yticks(range(0, count, int(step)), level.groups[:: int(step)], fontsize="small")
     axes.set_ylabel(level.name)
     axes.grid(visible=False)
     return image

@@ -70,7 +70,11 @@ def save(content: SizingFigure, target: str | Path, *, dpi: int = 144, dark: boo
         rows = figure.subplots(len(content.panels), 1, sharex=True, squeeze=False)[:, 0]
         for axes, panel in zip(rows, content.panels, strict=True):
             _draw(axes, panel, content)
-        _number_axis(rows[-1], content)
+        rows[-1].set_xlabel(content.axis)
+        numbers = [p.number for panel in content.panels for p in panel.points] + list(content.refused)
+        if numbers and min(numbers) > 0 and max(numbers) > WIDE * min(numbers):
+            rows[-1].set_xscale("log")
+            _plain_ticks(rows[-1].xaxis)
         rows[0].set_title(content.title)
         save_figure(figure, path, dpi, stamp)
 
@@ -80,21 +84,20 @@ def _draw(axes: Any, panel: SizingPanel, content: SizingFigure) -> None:
     scale, unit = _scale(panel)
     floor = _value_axis(axes, panel, points, scale)
     for meets, colour, label in ((True, palette.BLUE, "meets"), (False, palette.VERMILION, "does not meet")):
-        for mark, low in (("o", False), ("v", True)):
+        for mark, below in (("o", False), ("v", True)):
             seen = [
                 (p.number, max(scale * v, floor))
                 for p in points
                 for v in p.values
-                if p.meets == meets and np.isfinite(v) and (scale * v < floor) == low
+                if p.meets == meets and np.isfinite(v) and (scale * v < floor) == below
             ]
             if seen:
                 named = label if mark == "o" else "_nolegend_"
                 axes.plot(*zip(*seen, strict=True), mark, color=colour, ms=4, alpha=0.6, mew=0, label=named)
         for p in points:
             if p.meets == meets and np.isfinite(p.low):
-                axes.vlines(
-                    p.number, max(scale * p.low, floor), max(scale * p.high, floor), color=colour, lw=2
-                )
+                low, high = (max(scale * end, floor) for end in (p.low, p.high))
+                axes.vlines(p.number, low, high, color=colour, lw=2)
     if any(len(p.values) > 1 for p in points):
         means = [max(scale * p.mean, floor) for p in points]
         axes.plot([p.number for p in points], means, "-", color=palette.GREY, lw=1, zorder=1,
@@ -134,14 +137,6 @@ def _value_axis(axes: Any, panel: SizingPanel, points: Sequence[SizingPoint], sc
     floor = max(min(above), scale * panel.bound / 100)
     axes.set_ylim(floor / 1.2, 1.5 * max(above))
     return floor
-
-
-def _number_axis(axes: Any, content: SizingFigure) -> None:
-    axes.set_xlabel(content.axis)
-    numbers = [p.number for panel in content.panels for p in panel.points] + list(content.refused)
-    if numbers and min(numbers) > 0 and max(numbers) > WIDE * min(numbers):
-        axes.set_xscale("log")
-        _plain_ticks(axes.xaxis)
 
 
 def _plain_ticks(axis: Any) -> None:

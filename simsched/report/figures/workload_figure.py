@@ -23,25 +23,16 @@ def draw_workload(data: Mapping[str, Any], *, dark: bool = False) -> Any:
         figure = figure_class(figsize=SIZE)
         axes = figure.subplots(2, 3).flat
         _weeks(next(axes), data)
-        _bars(next(axes), "jobs by processors", [_size(row) for row in data["sizes"]], _jobs(data["sizes"]))
-        _bars(
-            next(axes),
-            "jobs by run time",
-            [_from(row) for row in data["run_times"]],
-            _jobs(data["run_times"]),
-        )
-        hours = data["hours_of_day"]
-        names = [str(hour) if hour % 3 == 0 else "" for hour in range(24)]  # as many as there is room for
-        _bars(next(axes), "jobs by hour of day", names, hours)
+        sizes = [(str(row["to"]), row["jobs"]) for row in data["sizes"]]
+        _bars(next(axes), "jobs by processors", sizes)
+        lengths = [(f"≥ {human.seconds(row['from'])}", row["jobs"]) for row in data["run_times"]]
+        _bars(next(axes), "jobs by run time", lengths)
+        # as many names as there is room for
+        hours = [("" if hour % 3 else str(hour), jobs) for hour, jobs in enumerate(data["hours_of_day"])]
+        _bars(next(axes), "jobs by hour of day", hours)
         _accuracy(next(axes), data["estimates"])
-        users = data["users"]["top"]
-        hours_of = [row["processor_hours"] for row in users]
-        _bars(
-            next(axes),
-            "processor hours of the users with most jobs",
-            [row["name"] for row in users],
-            hours_of,
-        )
+        users = [(row["name"], row["processor_hours"]) for row in data["users"]["top"]]
+        _bars(next(axes), "processor hours of the users with most jobs", users)
         figure.suptitle(f"{data['name'] or data['source']}: {data['jobs']:,} jobs", x=0.01, ha="left")
     return figure
 
@@ -65,15 +56,14 @@ def _weeks(axes: Any, data: Mapping[str, Any]) -> None:
     axes.yaxis.set_major_formatter(NUMBERS)
 
 
-def _bars(axes: Any, title: str, labels: Sequence[str], values: Sequence[float]) -> None:
+def _bars(axes: Any, title: str, bars: Sequence[tuple[str, float]]) -> None:
     """Draw one bar per label; long or many labels are turned."""
-    axes.bar(range(len(values)), values, width=0.9, color=palette.BLUE)
+    labels = [label for label, _ in bars]
+    axes.bar(range(len(bars)), [value for _, value in bars], width=0.9, color=palette.BLUE)
     axes.set_title(title)
     axes.yaxis.set_major_formatter(NUMBERS)
-    turned = sum(map(len, labels)) > 40
-    axes.set_xticks(
-        range(len(labels)), labels, rotation=60 if turned else 0, ha="right" if turned else "center"
-    )
+    turned = {"rotation": 60, "ha": "right"} if sum(map(len, labels)) > 40 else {}
+    axes.set_xticks(range(len(labels)), labels, **turned)
     axes.grid(visible=False, axis="x")
 
 
@@ -86,15 +76,3 @@ def _accuracy(axes: Any, estimates: Mapping[str, Any] | None) -> None:
     axes.bar([0.05 + index / 10 for index in range(len(counts))], counts, width=0.09, color=palette.ORANGE)
     axes.yaxis.set_major_formatter(NUMBERS)
     axes.set_title("jobs by run time / limit")
-
-
-def _jobs(rows: Sequence[Mapping[str, Any]]) -> list[int]:
-    return [row["jobs"] for row in rows]
-
-
-def _size(row: Mapping[str, Any]) -> str:
-    return str(row["to"])
-
-
-def _from(row: Mapping[str, Any]) -> str:
-    return f"≥ {human.seconds(row['from'])}"
