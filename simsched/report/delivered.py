@@ -73,17 +73,21 @@ def _result(row: Mapping[str, Any], hosts: Mapping[str, Hostlist], zero: int) ->
 
 
 def _memory(shape: str | None) -> float | None:
-    """Return the memory (MB) of a request whose counts are fixed; None for any other."""
+    """Return the memory of a request whose counts are fixed; None for any other.
+
+    It is in the MB of the document (powers of 1024), which is also the unit of a vertex without one.
+    """
     if not shape:
         return None
     from simsched.formats.jobspec.shape import parse_shape
+    from simsched.formats.rfc.units import convert
 
-    total, known = 0.0, False
-    for vertex, copies in _pools(parse_shape(shape), 1):
-        if copies is None:
+    total, found = 0.0, _pools(parse_shape(shape), 1)
+    for vertex, units in found:
+        if units is None:
             return None
-        total, known = total + _megabytes(vertex, copies), True
-    return total if known else None
+        total += float(convert(units, vertex.unit, "MiB") if vertex.unit else units)
+    return total if found else None
 
 
 def _pools(
@@ -97,13 +101,6 @@ def _pools(
             found.append((vertex, units))
         found.extend(_pools(vertex.with_, units))
     return found
-
-
-def _megabytes(vertex: ResourceVertex, units: int) -> float:
-    """Return units of a memory vertex as MB of the document (powers of 1024); without a unit they are MB."""
-    from simsched.formats.rfc.units import convert
-
-    return float(convert(units, vertex.unit, "MiB")) if vertex.unit else float(units)
 
 
 def _jobs(root: Any) -> list[Any]:

@@ -29,20 +29,8 @@ def swf_lines(run: RunTables) -> Iterator[str]:
     second 0 where it is known.
     """
     jobs = run.jobs[run.jobs["submit"].notna()]
-    columns = [
-        "id",
-        "submit",
-        "start",
-        "end",
-        "duration",
-        "cores",
-        "nodes",
-        "procs",
-        "user",
-        "queue",
-        "name",
-        "result",
-    ]
+    columns = ["id", "submit", "start", "end", "duration", "cores", "nodes", "procs", "user", "queue",
+               "name", "result"]  # fmt: skip
     rows = jobs[columns].astype(object).where(jobs[columns].notna(), None).to_numpy().tolist()
     made = tuple(_job(dict(zip(columns, row, strict=True))) for row in rows)
     workload = Workload(jobs=made, name=run.name, total_records=len(made), header=_header(run))
@@ -53,15 +41,16 @@ def swf_lines(run: RunTables) -> Iterator[str]:
 
 
 def _header(run: RunTables) -> dict[str, str]:
-    totals = run.totals
-    found = {"Computer": run.cluster_name}
-    if "node" in totals:
-        found["MaxNodes"] = str(totals["node"])
-    found["MaxProcs"] = str(totals.get("core") or totals.get("node") or 0)
-    clock = run.clock
-    if clock is not None:
-        found |= clock_header(clock.origin, None if clock.assumed else clock.zone)
-    return found
+    totals, clock = run.totals, run.clock
+    nodes = {"MaxNodes": str(totals["node"])} if "node" in totals else {}
+    found = {
+        "Computer": run.cluster_name,
+        **nodes,
+        "MaxProcs": str(totals.get("core") or totals.get("node") or 0),
+    }
+    return (
+        found if clock is None else found | clock_header(clock.origin, None if clock.assumed else clock.zone)
+    )
 
 
 @lru_cache(maxsize=4096)

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import json
 import warnings
+from collections import defaultdict
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from simsched.errors import InputWarning, RunError
-from simsched.report.data.gantt import chart
+from simsched.report.data.gantt import FreeRows, chart
 from simsched.report.data.gantt_view import at_rows, ranks_of
 
 if TYPE_CHECKING:
@@ -48,7 +49,8 @@ def trace_text(
             f" {MOST_ON_NODES:,}; --tracks nodes, or fewer jobs by --from, --until, --nodes, --job"
         )
         warnings.warn(InputWarning(run.name, [note]), stacklevel=3)
-    return _text(_events(run, window or (-np.inf, np.inf), nodes, tracks or "nodes"))
+    events = _events(run, window or (-np.inf, np.inf), nodes, tracks or "nodes")
+    return _text(events)
 
 
 def _text(events: Iterable[dict[str, Any]]) -> Iterator[str]:
@@ -92,77 +94,50 @@ def _events(
         )
     yield _named("process_name", NODES, 0, f"{run.name}: {label}")
     yield _named("process_name", JOBS, 0, f"{run.name}: jobs")
-    tracks, facts = _Tracks(), _Facts(run)
+    facts = _facts(run)
+    free: dict[int, FreeRows] = defaultdict(FreeRows)
+    busy: dict[int, list[tuple[float, int]]] = defaultdict(list)
+    lanes: dict[int, int] = defaultdict(int)
     for job, begin, until, first, beyond in zip(
         rows.tolist(), start.tolist(), end.tolist(), low.tolist(), high.tolist(), strict=True
     ):
         for row in range(first, beyond):
-            track, is_new = tracks.take(row, begin, until)
-            if is_new:
-                lane = track - row * LANES
+            while busy[row] and busy[row][0][0] <= begin:
+                _, left = heappop(busy[row])
+                free[row].give([(left, left + 1)])
+            lane = free[row].take(1)[0][0]
+            heappush(busy[row], (until, lane))
+            track = row * LANES + lane
+            if lane == lanes[row]:
+                lanes[row] += 1
                 name = names[row]
                 yield _named("thread_name", NODES, track, f"{name} ({lane + 1})" if lane else name)
             times = {"ts": _micro(begin), "dur": _micro(until - begin)}
-            yield {"ph": "X", "pid": NODES, "tid": track, **times, **facts.of(job)}
-    yield from _counters(run, window)
+            yield {"ph": "X", "pid": NODES, "tid": track, **times, **facts[job]}
+    timeline = run.timeline[run.timeline["time"].between(*window)]
+    columns = (timeline[name].tolist() for name in ("time", "queued_jobs", "running_jobs"))
+    for time, queued, running in zip(*columns, strict=True):
+        args = {"waiting": queued, "running": running}
+        yield {"ph": "C", "pid": JOBS, "name": "jobs", "ts": _micro(time), "args": args}
 
 
 JOB_TRACK = "jobs"
 """The name of the tracks where they are not nodes."""
 
 
-class _Tracks:
-    """The tracks of each node: free ones by number, and the ends of the slices on the others."""
-
-    def __init__(self) -> None:
-        self._free: dict[int, list[int]] = {}
-        self._busy: dict[int, list[tuple[float, int]]] = {}
-        self._made: dict[int, int] = {}
-
-    def take(self, row: int, begin: float, until: float) -> tuple[int, bool]:
-        """Return a track of a node that is free from `begin` on, and whether it is a new one."""
-        free, busy = self._free.setdefault(row, []), self._busy.setdefault(row, [])
-        while busy and busy[0][0] <= begin:
-            heappush(free, heappop(busy)[1])
-        is_new = not free
-        lane = self._made.get(row, 0) if is_new else heappop(free)
-        self._made[row] = max(self._made.get(row, 0), lane + 1)
-        heappush(busy, (until, lane))
-        return row * LANES + lane, is_new
-
-
-class _Facts:
-    """Name, category and arguments of the slices of each job; what is not known is left out."""
-
-    def __init__(self, run: RunTables) -> None:
-        names = ["id", "queue", "user", "shape", "result"]
-        texts = run.jobs[names].astype(object)
-        self._texts = {name: column.where(column.notna(), None).tolist() for name, column in texts.items()}
-        self._waits = (run.jobs["start"] - run.jobs["submit"]).tolist()
-
-    def of(self, job: int) -> dict[str, Any]:
-        """Return those of the job in a row."""
-        known = {name: values[job] for name, values in self._texts.items() if values[job] is not None}
-        args = {"user": known.get("user"), "request": known.get("shape"), "result": known.get("result")}
-        found: dict[str, Any] = {
-            "name": str(known["id"]),
-            "args": {k: v for k, v in args.items() if v is not None},
-        }
-        if np.isfinite(self._waits[job]):
-            found["args"]["wait"] = self._waits[job]
-        return {**found, "cat": str(known["queue"])} if "queue" in known else found
-
-
-def _counters(run: RunTables, window: tuple[float, float]) -> Iterator[dict[str, Any]]:
-    timeline = run.timeline[run.timeline["time"].between(*window)]
-    for time, queued, running in zip(
-        timeline["time"].tolist(),
-        timeline["queued_jobs"].tolist(),
-        timeline["running_jobs"].tolist(),
-        strict=True,
-    ):
-        args = {"waiting": queued, "running": running}
-        yield {"ph": "C", "pid": JOBS, "name": "jobs", "ts": _micro(time), "args": args}
+def _facts(run: RunTables) -> list[dict[str, Any]]:
+    """Return name, category and arguments of the slices of each job; what is not known is left out."""
+    columns = {"id": "id", "queue": "queue", "user": "user", "shape": "request", "result": "result"}
+    texts = run.jobs[[*columns]].astype(object)
+    rows = texts.where(texts.notna(), None).rename(columns=columns).to_dict("records")
+    waits = (run.jobs["start"] - run.jobs["submit"]).tolist()
+    found = []
+    for row, wait in zip(rows, waits, strict=True):
+        args = {name: row[name] for name in ("user", "request", "result") if row[name] is not None}
+        queue = {} if row["queue"] is None else {"cat": str(row["queue"])}
+        more = {"wait": wait} if np.isfinite(wait) else {}
+        found.append({"name": str(row["id"]), "args": {**args, **more}, **queue})
+    return found
 
 
 def _named(kind: str, process: int, track: int, name: str) -> dict[str, Any]:
