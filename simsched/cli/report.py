@@ -301,7 +301,7 @@ def _grouped(runs: Sequence[RunTables], by: str, kind: str) -> str:
 
     table = _writer(groups.FORMATS, kind, "--by")(runs, by)
     if len(runs) > 1 and kind in ("text", "markdown"):
-        from simsched.report.group_changes import change_texts
+        from simsched.report.compare import change_texts
 
         table += change_texts(runs, by, markdown=kind == "markdown")
     return table
@@ -309,16 +309,17 @@ def _grouped(runs: Sequence[RunTables], by: str, kind: str) -> str:
 
 def _recorded(runs: Sequence[RunTables], key: str, kind: str) -> str:
     """Return a table of recorded beside simulated waits in one of the formats."""
-    from simsched.report import recorded_groups
+    from simsched.report import groups
     from simsched.report.metrics.agreement import compared
+    from simsched.report.metrics.classes import GROUPS
 
-    if key not in recorded_groups.KEYS:
+    if key not in GROUPS:
         raise ConfigError(
-            f"unknown group {key!r}{did_you_mean(key, recorded_groups.KEYS)}",
+            f"unknown group {key!r}{did_you_mean(key, GROUPS)}",
             where="--recorded",
-            expected=", ".join(recorded_groups.KEYS),
+            expected=", ".join(GROUPS),
         )
-    write = _writer(recorded_groups.FORMATS, kind, "--recorded")
+    write = _writer(groups.RECORDED_FORMATS, kind, "--recorded")
     for run in runs:
         if compared(run.jobs).empty:
             raise RunError(

@@ -1,34 +1,27 @@
-"""Comparison of two runs job by job, with intervals that separate a difference from chance (`intervals`)."""
+"""Comparison of two runs job by job and by group, with intervals that separate a difference from chance."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from simsched import human
-from simsched.report.metrics.intervals import DAY, PERIODS, Interval, bootstrap, mean_interval, periods_of
+from simsched.report.metrics.classes import GROUPS
+from simsched.report.metrics.intervals import DAY, PERIODS, Interval, mean_interval, periods_of
 from simsched.report.metrics.metrics import bounded_slowdown, ran, turnaround, wait
+from simsched.text_table import PAGE_WIDTH, fitted_table, html_table, markdown_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from simsched.report.data.tables import RunTables
 
-__all__ = [
-    "Comparison",
-    "Interval",
-    "bootstrap",
-    "compare",
-    "compare_runs",
-    "paired",
-    "same_jobs",
-    "side_by_side",
-]
-
+LEAST_JOBS = 10
+"""Jobs of a group from which the interval of its difference is computed."""
 NOISE = "within noise"
 """The verdict on a difference whose interval contains zero."""
 #: figures of a run whose difference has an interval, and its name in a `Comparison`
@@ -50,14 +43,8 @@ def paired(a: pd.DataFrame, b: pd.DataFrame) -> pd.DataFrame:
 
 
 def _measures(jobs: pd.DataFrame) -> pd.DataFrame:
-    return pd.DataFrame(
-        {
-            "id": jobs["id"],
-            "submit": jobs["submit"],
-            "wait": wait(jobs),
-            "turnaround": turnaround(jobs),
-            "bounded_slowdown": bounded_slowdown(jobs),
-        }
+    return jobs[["id", "submit"]].assign(
+        wait=wait(jobs), turnaround=turnaround(jobs), bounded_slowdown=bounded_slowdown(jobs)
     )
 
 
@@ -89,19 +76,12 @@ class Comparison:
 
     def _repr_html_(self) -> str:
         """Return the comparison as a table, for a notebook."""
-        from simsched import human
-        from simsched.text_table import html_table
-
         rows = [("jobs in both", f"{self.jobs:,}"), ("verdict", f"b {self.verdict}")]
-        for name, change, unit in (
-            ("wait", self.wait, "s"),
-            ("turnaround", self.turnaround, "s"),
-            ("bounded slowdown", self.slowdown, "ratio"),
-        ):
-            low, high = (human.quantity(value, unit) for value in (change.low, change.high))
-            rows.append(
-                (f"mean change of {name}", f"{human.quantity(change.estimate, unit)} ({low} to {high})")
-            )
+        changes = {"wait": self.wait, "turnaround": self.turnaround, "bounded slowdown": self.slowdown}
+        for name, change in changes.items():
+            unit, ends = "ratio" if name == "bounded slowdown" else "s", (change.low, change.high)
+            mean, low, high = (human.quantity(value, unit) for value in (change.estimate, *ends))
+            rows.append((f"mean change of {name}", f"{mean} ({low} to {high})"))
         shares = (("sooner", self.sooner), ("same start", self.same), ("later", self.later))
         rows += [(name, human.share(value)) for name, value in shares]
         return html_table("b against a", rows)
@@ -177,14 +157,15 @@ def pair_table(runs: Sequence[RunTables], with_first: Sequence[Comparison]) -> l
     for a, run in enumerate(runs):
         cells = [run.name]
         for b in range(len(runs)):
-            if a == b:
-                cells.append("")
-                continue
-            one = found[max(a, b), min(a, b)]
-            text = (
-                human.signed_seconds(one.wait.estimate * (1 if a > b else -1)) if one.jobs else human.MISSING
-            )
-            cells.append(text if one.verdict != NOISE or not one.jobs else f"({text})")
+            one = found.get((max(a, b), min(a, b)))
+            if one is None:
+                text = ""
+            elif not one.jobs:
+                text = human.MISSING
+            else:
+                text = human.signed_seconds(one.wait.estimate * (1 if a > b else -1))
+                text = f"({text})" if one.verdict == NOISE else text
+            cells.append(text)
         rows.append(cells)
     return rows
 
@@ -199,3 +180,68 @@ def side_by_side(summaries: Mapping[str, Mapping[str, float]]) -> pd.DataFrame:
     return pd.DataFrame(
         {run: [s.get(n, np.nan) for n in names] for run, s in summaries.items()}, index=list(names)
     )
+
+
+# --- by group -------------------------------------------------------------------------
+
+
+def changes(first: RunTables, second: RunTables, key: str) -> pd.DataFrame:
+    """Return one row per group of jobs: the mean waits (s) in two runs, and their difference.
+
+    Columns: jobs_first, jobs_second (that ran), wait_first, wait_second, difference (second less first),
+    and low and high, the 95 % interval of the difference job by job. A job is in the group that it has in
+    its run. The interval is NaN for runs of different jobs and for groups of fewer than ten.
+    """
+    sides = [_by_group(run, key) for run in (first, second)]
+    paired = same_jobs(first, second)
+    names = list(dict.fromkeys(name for side in sides for name in side))
+    rows = []
+    for name in names:
+        a, b = (side.get(name, first.jobs.iloc[:0]) for side in sides)
+        low = high = math.nan
+        if paired and min(len(a), len(b)) >= LEAST_JOBS:
+            interval = compare(a, b).wait
+            low, high = interval.low, interval.high
+        means = [float(wait(jobs).mean()) if len(jobs) else math.nan for jobs in (a, b)]
+        rows.append([len(a), len(b), *means, means[1] - means[0], low, high])
+    columns = ["jobs_first", "jobs_second", "wait_first", "wait_second", "difference", "low", "high"]
+    return pd.DataFrame(rows, columns=columns, index=pd.Index(names, name=key))
+
+
+def _by_group(run: RunTables, key: str) -> dict[str, pd.DataFrame]:
+    jobs = ran(run.jobs)
+    groups = GROUPS[key](jobs, run.clock)
+    return {str(name): rows for name, rows in jobs.groupby(groups, observed=True)}
+
+
+def change_texts(runs: Sequence[RunTables], key: str, *, markdown: bool = False) -> str:
+    """Return a table of each further run against the first; empty for one run or parts of the machine."""
+    if key not in GROUPS:
+        return ""
+    base, *others = runs
+    made = []
+    for run in others:
+        head = [key, f"jobs, {base.name}", f"jobs, {run.name}", f"wait, {base.name}", f"wait, {run.name}"]
+        head += ["difference", "95 % between", "verdict"]
+        rows = [
+            [name, f"{int(row['jobs_first']):,}", f"{int(row['jobs_second']):,}",
+             human.seconds(row["wait_first"]), human.seconds(row["wait_second"]),
+             human.signed_seconds(row["difference"]), between(row["low"], row["high"]), verdict(row)]
+            for name, row in changes(base, run, key).iterrows()
+        ]  # fmt: skip
+        body = [[str(cell) for cell in row] for row in rows]
+        table = markdown_table(head, body) if markdown else fitted_table(head, body, PAGE_WIDTH)
+        gap = "\n" if markdown else ""  # Markdown has an empty line before a table
+        made.append(f"\n{run.name} against {base.name}: mean waits\n{gap}{table}\n")
+    return "".join(made)
+
+
+def verdict(row: Any) -> str:
+    """Return ``within noise`` for a row of `changes` whose interval contains zero."""
+    return noise_text(Interval(row["difference"], row["low"], row["high"]))
+
+
+def between(low: float, high: float) -> str:
+    """Return the ends of an interval of times; a dash if it is unknown."""
+    known = math.isfinite(low) and math.isfinite(high)
+    return f"{human.signed_seconds(low)} and {human.signed_seconds(high)}" if known else human.MISSING

@@ -11,10 +11,9 @@ from pandas.api.types import is_numeric_dtype
 
 from simsched import human
 from simsched.declare.answers import Row, json_text, row_of
-from simsched.report.compare import Interval, compare_runs, side_by_side
+from simsched.report.compare import compare_runs, side_by_side
 from simsched.report.metrics.classes import day, run_time_class, size_class
-from simsched.report.metrics.group_figures import FIGURES
-from simsched.report.metrics.metrics import by, ran
+from simsched.report.metrics.metrics import GROUP_FIGURES, by, ran
 from simsched.report.metrics.summary import metric
 from simsched.text_table import PAGE_WIDTH, fitted_table, markdown_table
 from simsched.visible import cell
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from simsched.report.data.tables import RunTables
+    from simsched.report.metrics.intervals import Interval
 
 
 class FigureAnswer(TypedDict):
@@ -58,7 +58,7 @@ class CauseRow(TypedDict):
     example: str
 
 
-GroupRow = Annotated[dict[str, str | float | None], row_of(["jobs", *FIGURES], None)]
+GroupRow = Annotated[dict[str, str | float | None], row_of(["jobs", *GROUP_FIGURES], None)]
 
 
 class RunRecord(TypedDict):

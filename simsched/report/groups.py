@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -10,37 +12,21 @@ from simsched import human
 from simsched.errors import RunError
 from simsched.report.export import table_formats
 from simsched.report.metrics import machine_use
+from simsched.report.metrics.agreement import agreement_by
 from simsched.report.metrics.classes import GROUPS
-from simsched.report.metrics.group_figures import RECORDED_KWH
 from simsched.report.metrics.metrics import by, ran
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from simsched.report.data.tables import RunTables
+    from simsched.report.metrics.metrics import Window
 
-#: columns of the tables of jobs and their units
-COLUMNS = {
-    "jobs": "",
-    "mean_wait": "s",
-    "median_wait": "s",
-    "p95_wait": "s",
-    "mean_bounded_slowdown": "",
-    "core_hours": "",
-    "share": "share",
-}
-#: columns of the tables of the machine that are texts or counts; the others are shares in use
-PLAIN = {"host": "text", "nodes": "", "jobs": ""}
+#: columns of the tables of jobs that have a unit
+COLUMNS = {"mean_wait": "s", "median_wait": "s", "p95_wait": "s", "share": "share"}
 #: columns of the table of single jobs that fit a page, and their units; CSV and JSON have all of them
-OF_A_JOB = {
-    "user": "text",
-    "queue": "text",
-    "submit": "s",
-    "wait": "s",
-    "end": "s",
-    "nodes": "",
-    "result": "text",
-}
+OF_A_JOB = {"user": "text", "queue": "text", "submit": "s", "wait": "s", "end": "s", "nodes": "",
+            "result": "text"}  # fmt: skip
 
 
 def grouped(runs: Sequence[RunTables], key: str) -> pd.DataFrame:
@@ -50,20 +36,20 @@ def grouped(runs: Sequence[RunTables], key: str) -> pd.DataFrame:
     ------
     RunError : the key is a part of the machine, and a run has no allocations or no nodes.
     """
-    tables = []
-    for run in runs:
-        found = PARTS[key](run) if key in PARTS else _groups_of_jobs(run, key)
-        column = "id" if key == "job" else key
-        found.index.name = column
-        tables.append(found.reset_index().astype({column: "str"}).assign(run=run.name))
-    whole = pd.concat(tables, ignore_index=True)
-    return whole[["run", column, *(name for name in whole.columns if name not in {"run", column})]]
+    column = "id" if key == "job" else key
+    return of_runs([(run, PARTS[key](run) if key in PARTS else _jobs_by(run, key)) for run in runs], column)
 
 
-def _groups_of_jobs(run: RunTables, key: str) -> pd.DataFrame:
+def of_runs(tables: Iterable[tuple[RunTables, pd.DataFrame]], key: str) -> pd.DataFrame:
+    """Return the tables of several runs as one: the columns ``run`` and `key`, the index, and all others."""
+    named = [t.rename_axis(key).reset_index().astype({key: "str"}).assign(run=run.name) for run, t in tables]
+    whole = pd.concat(named, ignore_index=True)
+    return whole[["run", key, *(name for name in whole.columns if name not in {"run", key})]]
+
+
+def _jobs_by(run: RunTables, key: str) -> pd.DataFrame:
     jobs = ran(run.jobs)
-    table = by(jobs, GROUPS[key](jobs, run.clock))
-    return table[[*COLUMNS, *(name for name in (RECORDED_KWH,) if name in table)]]
+    return by(jobs, GROUPS[key](jobs, run.clock))
 
 
 def of_jobs(run: RunTables) -> pd.DataFrame:
@@ -78,11 +64,6 @@ def of_jobs(run: RunTables) -> pd.DataFrame:
     return jobs
 
 
-def of_properties(run: RunTables) -> pd.DataFrame:
-    """Return `machine_use.use_by` of the properties."""
-    return machine_use.use_by(*_machine(run), "property")
-
-
 def of_places(run: RunTables) -> pd.DataFrame:
     """Return `machine_use.use_by` of the racks, then of the switches …, with the type before each name."""
     nodes, allocations, window = _machine(run)
@@ -91,26 +72,19 @@ def of_places(run: RunTables) -> pd.DataFrame:
         table = machine_use.use_by(nodes, allocations, window, place)
         names = [n if n == machine_use.ALL or n.startswith(place) else f"{place} {n}" for n in table.index]
         tables.append(table.set_axis(pd.Index(names)).iloc[1 if tables else 0 :])
-    return (
-        pd.concat(tables) if tables else machine_use.use_by(nodes, allocations, window, "property").iloc[:1]
-    )
-
-
-def of_nodes(run: RunTables) -> pd.DataFrame:
-    """Return `machine_use.node_use`, by rank."""
-    return machine_use.node_use(*_machine(run))
+    return pd.concat(tables or [machine_use.use_by(nodes, allocations, window, "property").iloc[:1]])
 
 
 #: keys that do not group jobs: single jobs and the parts of the machine
 PARTS: dict[str, Callable[[RunTables], pd.DataFrame]] = {
     "job": of_jobs,
-    "property": of_properties,
+    "property": lambda run: machine_use.use_by(*_machine(run), "property"),
     "place": of_places,
-    "node": of_nodes,
+    "node": lambda run: machine_use.node_use(*_machine(run)),
 }
 
 
-def _machine(run: RunTables) -> tuple[pd.DataFrame, pd.DataFrame, machine_use.Window]:
+def _machine(run: RunTables) -> tuple[pd.DataFrame, pd.DataFrame, Window]:
     for name, known in (("nodes.parquet", len(run.nodes) > 0), ("allocations.jsonl", run.has_allocations)):
         if not known:
             raise RunError("this run does not record where its jobs ran", where=run.name, expected=name)
@@ -118,22 +92,26 @@ def _machine(run: RunTables) -> tuple[pd.DataFrame, pd.DataFrame, machine_use.Wi
 
 
 def _cells(runs: Sequence[RunTables], key: str) -> tuple[list[str], list[list[str]]]:
-    several = len(runs) > 1
     frame = grouped(runs, key)
     names = list(OF_A_JOB if key == "job" else frame.columns[2:])
-    units = OF_A_JOB if key == "job" else COLUMNS | PLAIN
+    units = OF_A_JOB if key == "job" else COLUMNS | {"host": "text"}
     if key == "job" and all(run.clock is not None for run in runs):
         names = [f"{name}_date" if name in ("submit", "end") else name for name in names]
         units = {**OF_A_JOB, "submit_date": "text", "end_date": "text"}
     zones = {run.clock.zone for run in runs if run.clock is not None}
     zone = f" ({zones.pop()})" if len(zones) == 1 else ""
     titles = [heading(name).replace(" date", zone) for name in names]
-    head = [*(["run"] if several else []), key, *titles]
-    rows = []
-    for row in frame.to_dict("records"):
-        shown = [_shown(row[name], str(name), units) for name in names]
-        rows.append([*([str(row["run"])] if several else []), str(row[frame.columns[1]]), *shown])
-    return head, rows
+    shown = [frame[name].astype(object).map(partial(_shown, name=name, units=units)) for name in names]
+    return cells_of(runs, frame, [key, *titles], shown)
+
+
+def cells_of(
+    runs: Sequence[RunTables], frame: pd.DataFrame, head: list[str], shown: list[pd.Series[str]]
+) -> tuple[list[str], list[list[str]]]:
+    """Return the heads and rows of a table by `of_runs`: the run if there are several, the key, and texts."""
+    first = [frame["run"], frame.iloc[:, 1]] if len(runs) > 1 else [frame.iloc[:, 1]]
+    rows = zip(*(column.astype(str) for column in (*first, *shown)), strict=True)
+    return [*(["run"] if len(runs) > 1 else []), *head], [list(row) for row in rows]
 
 
 def heading(name: str) -> str:
@@ -150,4 +128,58 @@ def _shown(value: Any, name: str, units: Mapping[str, str]) -> str:
 
 
 FORMATS = table_formats(grouped, _cells)
+"""Format → function of runs and a key that returns the table."""
+
+# --- recorded beside simulated waits --------------------------------------------------
+
+#: words in the names of columns → words in their heads, and ends of names → unit
+_WORDS = {
+    "recorded": "rec.",
+    "simulated": "sim.",
+    "bounded": "",
+    "slowdown": "bsld",
+    "wait": "",
+    "correlation": "corr.",
+    "within": "≤",
+    "ten": "10",
+    "minutes": "min",
+    "twofold": "2 ×",
+}
+_UNITS = {"_wait": "s", "_use": "share", "_minutes": "share", "_twofold": "share"}
+
+
+def recorded(runs: Sequence[RunTables], key: str) -> pd.DataFrame:
+    """Return one row per run and group (`GROUPS`): ``run``, the key, then the columns of `agreement_by`."""
+    tables = []
+    for run in runs:
+        capacity = run.totals.get("core") or run.totals.get("node") or math.nan
+        table = agreement_by(run.jobs, key, run.clock)
+        for name in ("recorded_use", "simulated_use"):
+            table[name] = table[name] / capacity
+        tables.append((run, table))
+    return of_runs(tables, key)
+
+
+def _recorded_cells(runs: Sequence[RunTables], key: str) -> tuple[list[str], list[list[str]]]:
+    frame = recorded(runs, key)
+    names = list(map(str, frame.columns[2:]))
+    shown = [frame[name].map(partial(_rounded, _unit(name))) for name in names]
+    return cells_of(runs, frame, [key, *map(_short_heading, names)], shown)
+
+
+def _rounded(unit: str, value: float) -> str:
+    return human.quantity(round(float(value), 6), unit)
+
+
+def _short_heading(name: str) -> str:
+    return " ".join(filter(None, (_WORDS.get(word, word) for word in name.split("_"))))
+
+
+def _unit(name: str) -> str:
+    return next((unit for end, unit in _UNITS.items() if name.endswith(end)), "")
+
+
+_SPARE = [_short_heading(f"{side}_{figure}") for figure in ("use", "mean_bounded_slowdown", "median_wait")
+          for side in ("recorded", "simulated")]  # fmt: skip
+RECORDED_FORMATS = table_formats(recorded, _recorded_cells, _SPARE)
 """Format → function of runs and a key that returns the table."""

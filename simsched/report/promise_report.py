@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 import numpy as np
@@ -123,17 +124,15 @@ def _reserved(run: RunTables) -> pd.Series[float]:
     cluster, workload = unchanged_inputs(run.meta, run.name)
     options = from_document(command["rules"], run.name)
     found = reserved_starts(cluster, workload, run.meta.get("until"), **options)
-    starts = run.jobs["id"].astype(str).map(found.starts)
-    if not np.array_equal(
-        starts.to_numpy(dtype=float), run.jobs["start"].to_numpy(dtype=float), equal_nan=True
-    ):
+    ids = run.jobs["id"].astype(str)
+    again, starts = (values.to_numpy(dtype=float) for values in (ids.map(found.starts), run.jobs["start"]))
+    if not np.array_equal(again, starts, equal_nan=True):
         raise RunError(
             "a second simulation of the run gives other starts, so its reservations are others too",
             where=run.name,
             expected="a run of this version",
         )
-    reserved = {name: one.start for name, one in found.reserved.items()}
-    return run.jobs["id"].astype(str).map(reserved).astype(float)
+    return ids.map({name: one.start for name, one in found.reserved.items()}).astype(float)
 
 
 def _causes(run: RunTables, jobs: pd.DataFrame) -> dict[str, str]:
@@ -164,38 +163,28 @@ def _causes(run: RunTables, jobs: pd.DataFrame) -> dict[str, str]:
 # --- presentation ----------------------------------------------------------------------------------
 
 
-def promise_text(runs: Sequence[RunTables]) -> str:
-    """Return the promises of runs for a terminal."""
-    return "\n".join(_page(run, promises_of(run), fitted) for run in runs)
+def promise_text(runs: Sequence[RunTables], *, markdown: bool = False) -> str:
+    """Return the promises of runs for a terminal, or as Markdown."""
+    return "\n".join(_page(run, promises_of(run), markdown) for run in runs)
 
 
-def promise_markdown(runs: Sequence[RunTables]) -> str:
-    """Return the promises of runs as Markdown."""
-    return "\n".join(_page(run, promises_of(run), lambda h, r: f"\n{markdown_table(h, r)}\n") for run in runs)
+def _page(run: RunTables, found: Promises, markdown: bool) -> str:
+    def table(head: list[str], rows: list[list[str]]) -> list[str]:
+        if markdown:
+            return ["", f"\n{markdown_table(head, rows)}\n"]
+        return ["", fitted_table(head, rows, PAGE_WIDTH, ["user", "median", "reason"])]
 
-
-def fitted(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a table that fits a page."""
-    return fitted_table(head, rows, PAGE_WIDTH, ["user", "median", "reason"])
-
-
-def _page(
-    run: RunTables, found: Promises, table: Callable[[Sequence[str], Sequence[Sequence[str]]], str]
-) -> str:
     lines = list(_sentences(run.name, found))
     if found.table.empty:
         return "\n".join(lines) + "\n"
-    head = ["real start", "jobs", "share", "mean", "median", "largest"]
-    lines += ["", table(head, _distribution(found))]
+    lines += table(["real start", "jobs", "share", "mean", "median", "largest"], _distribution(found))
+    sizes = found.table.groupby("size", observed=True)
     head = ["cores", f"{found.kind}s", "kept", "mean earlier", "mean later", "latest"]
-    lines += ["", table(head, [_size_row(str(key), rows) for key, rows in _by_size(found)])]
+    lines += table(head, [_size_row(str(key), rows["late"]) for key, rows in sizes])
     broken = found.broken
     if len(broken):
         head = ["latest jobs", "user", "queue", "cores", "promised", "late by", "reason"]
-        lines += [
-            "",
-            table(head, [_job_row(row, run.clock) for row in broken.head(MOST_ROWS).to_dict("records")]),
-        ]
+        lines += table(head, [_job_row(row, run.clock) for row in broken.head(MOST_ROWS).to_dict("records")])
         rest = len(broken) - MOST_ROWS
         lines += [f"… and {rest:,} more"] if rest > 0 else []
     return "\n".join(lines) + "\n"
@@ -231,16 +220,11 @@ def _distribution(found: Promises) -> list[list[str]]:
     return rows
 
 
-def _by_size(found: Promises) -> Iterator[tuple[Any, pd.DataFrame]]:
-    yield from found.table.groupby("size", observed=True)
-
-
-def _size_row(key: str, rows: pd.DataFrame) -> list[str]:
-    late = rows["late"]
+def _size_row(key: str, late: pd.Series[float]) -> list[str]:
     early, behind = -late[late < 0], late[late > 0]
-    means = [human.seconds(round(part.mean())) if len(part) else human.MISSING for part in (early, behind)]
-    longest = human.seconds(round(behind.max())) if len(behind) else human.MISSING
-    return [key, f"{len(rows):,}", human.share(float((late <= 0).mean())), *means, longest]
+    times = (early.mean(), behind.mean(), behind.max())
+    shown = [human.MISSING if math.isnan(time) else human.seconds(round(time)) for time in times]
+    return [key, f"{len(late):,}", human.share(float((late <= 0).mean())), *shown]
 
 
 def _job_row(row: Any, clock: Clock | None) -> list[str]:
@@ -324,5 +308,5 @@ FORMATS: dict[str, Callable[[Sequence[RunTables]], str]] = {
     "text": promise_text,
     "json": promise_json,
     "csv": promise_csv,
-    "markdown": promise_markdown,
+    "markdown": partial(promise_text, markdown=True),
 }

@@ -90,21 +90,12 @@ def replay_sentences(replay: Mapping[str, Any], clock: Clock | None = None) -> I
         more = replay["missing_node_count"] - min(len(names), 5)
         rest = f" and {more:,} more" if more else ""
         yield f"the machine does not have these nodes of the log (jobs): {shown}{rest}"
-    for name, one, several in (
-        (
-            "without_start",
-            "job is left out: the log has no start of it",
-            "jobs are left out: the log has no start of them",
-        ),
-        (
-            "before_submission",
-            "job starts at its submission: the log starts it earlier",
-            "jobs start at their submission: the log starts them earlier",
-        ),
-    ):
-        number = replay[name]
-        if number:
-            yield f"{number:,} {one if number == 1 else several}"
+    if number := replay["without_start"]:
+        left, them = ("job is", "it") if number == 1 else ("jobs are", "them")
+        yield f"{number:,} {left} left out: the log has no start of {them}"
+    if number := replay["before_submission"]:
+        moved, them = ("job starts at its", "it") if number == 1 else ("jobs start at their", "them")
+        yield f"{number:,} {moved} submission: the log starts {them} earlier"
 
 
 def beside(runs: Sequence[RunTables], width: int) -> list[str]:
@@ -112,18 +103,11 @@ def beside(runs: Sequence[RunTables], width: int) -> list[str]:
     known = agreements(runs)
     if not known:
         return []
-    rows = [
-        [
-            run.name,
-            human.seconds(round(one.recorded.mean, 6)),
-            human.seconds(round(one.simulated.mean, 6)),
-            rank_text(one.rank),
-            human.share(one.near),
-            human.share(one.twofold),
-            f"{one.error:.2f}",
-        ]
-        for run, one in known
-    ]
+    rows = []
+    for run, one in known:
+        means = (human.seconds(round(side.mean, 6)) for side in (one.recorded, one.simulated))
+        shares = (human.share(one.near), human.share(one.twofold))
+        rows.append([run.name, *means, rank_text(one.rank), *shares, f"{one.error:.2f}"])
     head = ["against the log", "recorded mean wait", "simulated", "rank corr.", "≤ 10 min", "≤ 2 ×", "error"]
     table = fitted_table(head, rows, width, ["≤ 2 ×", "≤ 10 min"])
     return [table + "".join(f"\n{line}" for line in calibration_notes([run for run, _ in known]))]

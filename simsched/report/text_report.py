@@ -10,15 +10,13 @@ import numpy as np
 
 from simsched import human
 from simsched.report import recorded_waits
-from simsched.report.columns import RESULTS
+from simsched.report.columns import HELD, RESULTS
 from simsched.report.data.run_arrays import job_arrays, timeline_arrays
 from simsched.report.data.series import binned
 from simsched.report.metrics import metrics as m
 from simsched.report.metrics.classes import size_classes
-from simsched.report.metrics.group_figures import RECORDED_KWH
 from simsched.report.metrics.plain_columns import PlainColumns, known, objects
 from simsched.report.metrics.summary import METRICS, metric
-from simsched.report.run_dates import dates_of
 from simsched.text_table import PAGE_WIDTH, clip_end, fitted_table, table_lines
 
 if TYPE_CHECKING:
@@ -28,7 +26,7 @@ if TYPE_CHECKING:
 
     from simsched.report.compare import Comparison
     from simsched.report.data.tables import RunTables
-    from simsched.report.metrics.group_figures import JobGroups
+    from simsched.report.metrics.metrics import JobGroups
     from simsched.report.metrics.plain_columns import Table
 
 #: characters of a line that a page has at least, however small the terminal
@@ -53,7 +51,7 @@ GROUP_FIGURES = {
     "p95_wait": ("p95 wait", human.seconds),
     "mean_bounded_slowdown": ("mean bsld", human.number),
     "share": ("of core hours", human.share),
-    RECORDED_KWH: ("recorded kWh", human.number),
+    m.RECORDED_KWH: ("recorded kWh", human.number),
 }
 """Figure of a group → its head, and the function that writes it."""
 COLUMNS = ("id", "queue", "submit", "start", "end", "nodes", "cores", "procs", "result", "reason",
@@ -136,6 +134,14 @@ def _head(run: RunTables, jobs: PlainColumns, width: int) -> str:
     return "\n".join([*lines, "─" * min(width, max(map(len, lines)))])
 
 
+def dates_of(run: RunTables, jobs: Table) -> str:
+    """Return the dates from the first submission to the last end, with their zone; empty without dates."""
+    if run.clock is None or not len(jobs):
+        return ""
+    low, high = m.span(jobs)
+    return f"{run.clock.text(low)} to {run.clock.text(high)}, {run.clock.zone_text}"
+
+
 def beyond_the_machine(run: RunTables, jobs: Table) -> list[str]:
     """Return what the jobs need that the machine does not have, as sentences; mostly none."""
     found = []
@@ -162,16 +168,14 @@ def overview_rows(run: RunTables) -> list[tuple[str, str]]:
         for name, value in s.items()
         if name.startswith("utilisation_") and math.isfinite(value)
     ]
+    backfilled = f"{_of(s, 'backfill_share')} of jobs; run time / requested {_of(s, 'estimate_accuracy')}"
     rows = [
         ("jobs", human.number(s.get("jobs", math.nan)) + (f": {each}" if each else "")),
         ("makespan", _with(s, "throughput", f"{_of(s, 'makespan')}, {{}}")),
         ("utilisation", " · ".join(used) or human.MISSING),
         ("goodput", _goodput(s)),
         ("loss of capacity", f"{_of(s, 'loss_of_capacity')} idle while a queued job was no larger"),
-        (
-            "backfilled",
-            f"{_of(s, 'backfill_share')} of jobs; run time / requested {_of(s, 'estimate_accuracy')}",
-        ),
+        ("backfilled", backfilled),
         ("fairness", _with(s, "jain_users", "Jain index of users {}")),
     ]
     rows += [(name.replace("_", " "), _of(s, name)) for name in other_figures(s)]
@@ -217,7 +221,7 @@ def _curves(run: RunTables, jobs: PlainColumns, width: int) -> str:
     rows = []
     for kind in m.types(timeline):
         total = run.totals.get(kind)
-        if total and kind in ("node", "core", "gpu"):
+        if total and kind in HELD:
             _, used = binned(timeline, f"used_{kind}", bins, window)
             rows.append((f"{human.plural(kind)} in use", f"{sparkline(used / total, 1.0)} of {total:,}"))
     if len(timeline):
@@ -244,14 +248,10 @@ def sparkline(values: Sequence[float] | npt.NDArray[np.float64], top: float | No
 def _waits(jobs: PlainColumns, width: int) -> str:
     done = m.measured(jobs)
     rows = []
-    for label, column, unit in (
-        ("wait", "wait", "s"),
-        ("turnaround", "turnaround", "s"),
-        ("bounded slowdown", "bounded_slowdown", "ratio"),
-    ):
-        d = m.describe(done[column])
+    for name, unit in (("wait", "s"), ("turnaround", "s"), ("bounded_slowdown", "ratio")):
+        d = m.describe(done[name])
         shown = (human.quantity(d[k], unit) for k in ("mean", "p50", "p90", "p95", "p99", "max"))
-        rows.append([label, *shown])
+        rows.append([name.replace("_", " "), *shown])
     head = ["", "mean", "median", "p90", "p95", "p99", "max"]
     return fitted_table(head, rows, width, ["p99", "p90", "median"])
 
@@ -260,12 +260,9 @@ def _groups(label: str, groups: JobGroups, width: int) -> str:
     """Return the groups with the largest shares of the core hours, in their order."""
     units = {name: unit for name, unit in GROUP_FIGURES.items() if name in groups.figures}
     largest = np.sort(np.argsort(-groups.figures["share"], kind="stable")[:MAX_ROWS]).tolist()
+    figures = [(groups.figures[name], show) for name, (_, show) in units.items()]
     rows = [
-        [
-            str(groups.labels[at]),
-            *(show(float(groups.figures[name][at])) for name, (_, show) in units.items()),
-        ]
-        for at in largest
+        [str(groups.labels[at]), *(show(float(values[at])) for values, show in figures)] for at in largest
     ]
     head = [f"by {label}", *(title for title, _ in units.values())]
     text = fitted_table(head, rows, width, ["median wait", "mean bsld"])
@@ -288,9 +285,8 @@ def _pair(first: RunTables, run: RunTables, found: Comparison) -> str:
     if not found.jobs:
         return f"{run.name} and {first.name} have no job in common"
     sooner, same, later = map(human.share, (found.sooner, found.same, found.later))
-    lines = [
-        f"{run.name} against {first.name}, {found.jobs:,} jobs paired: {found.verdict}",
-        f"  mean wait {human.signed_seconds(found.wait.estimate)} ({found.certainty(human.signed_seconds)})",
-        f"  {sooner} of the jobs start sooner, {same} at the same time, {later} later",
-    ]
-    return "\n".join(lines)
+    return (
+        f"{run.name} against {first.name}, {found.jobs:,} jobs paired: {found.verdict}\n"
+        f"  mean wait {human.signed_seconds(found.wait.estimate)} ({found.certainty(human.signed_seconds)})\n"
+        f"  {sooner} of the jobs start sooner, {same} at the same time, {later} later"
+    )

@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 from simsched.report import text_report
-from simsched.report.compare import bootstrap, compare, compare_runs, paired, side_by_side
+from simsched.report.compare import compare, compare_runs, paired, side_by_side
+from simsched.report.metrics.intervals import bootstrap
 from simsched.report.run_views import load_run
 
 

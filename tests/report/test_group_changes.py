@@ -7,7 +7,7 @@ import math
 import pandas as pd
 import pytest
 
-from simsched.report.group_changes import change_texts, changes
+from simsched.report.compare import change_texts, changes
 from simsched.report.run_views import load_run
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from simsched.report import export, text_report
-from simsched.report.metrics.group_figures import JobGroups
+from simsched.report.metrics.metrics import JobGroups
 from simsched.report.run_views import load_run
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from simsched.report.columns import DTYPES
 from simsched.report.data.column_arrays import open_parquet, quoted, refuse_types, select_item
 
 if TYPE_CHECKING:
@@ -64,29 +65,31 @@ def shaped(frame: pd.DataFrame, columns: tuple[Column, ...]) -> pd.DataFrame:
     return pd.DataFrame({**shaped, **rest}, index=frame.index)
 
 
+_BLANK: dict[Kind, Any] = {"int": 0, "bool": False, "float": np.nan, "list": ()}
+"""Kind → the value of a missing column; a missing text is None."""
+
+
 def _typed(frame: pd.DataFrame, column: Column) -> pd.Series[Any]:
     import pandas as pd
 
-    if column.name not in frame:
-        blank: dict[str, Any] = {"int": 0, "bool": False, "float": float("nan"), "list": ()}
-        value = pd.Series(
-            [blank.get(column.kind)] * len(frame), index=frame.index, dtype=_blank_dtype(column)
-        )
-    else:
+    kind, blank = column.kind, _BLANK.get(column.kind)
+    dtype: Any = DTYPES[kind] if kind in ("int", "bool", "float") else "object"
+    if column.name in frame:
         value = frame[column.name]
-    if column.kind == "category":
+    else:
+        value = pd.Series([blank] * len(frame), index=frame.index, dtype=dtype)
+    if kind == "category":
         return _free(value) if isinstance(value.dtype, pd.CategoricalDtype) else _category(value)
-    if column.kind == "int":
-        return value.astype("float64").fillna(0).astype("int64") if value.dtype != "int64" else value
-    if column.kind == "bool":
-        return value.fillna(False).astype("bool") if value.dtype != "bool" else value
-    if column.kind == "float":
-        return value.astype("float64") if value.dtype != "float64" else value
-    if column.kind == "list":
+    if kind == "list":
         return value.map(_names)
-    known = value.notna()
-    texts = value.astype("str")
-    return texts if known.all() else texts.where(known)  # pandas 2 makes the text "None" of no text
+    if kind == "text":
+        known, texts = value.notna(), value.astype("str")
+        return texts if known.all() else texts.where(known)  # pandas 2 makes the text "None" of no text
+    if value.dtype == dtype:
+        return value
+    numbers: Any = value if kind == "bool" else value.astype("float64")
+    typed: pd.Series[Any] = numbers.fillna(blank).astype(dtype)
+    return typed
 
 
 def _free(value: pd.Series[Any]) -> pd.Series[Any]:
@@ -102,10 +105,6 @@ def _names(value: Any) -> tuple[str, ...]:
     """Return a list of texts as a tuple, without unknown ones."""
     known = isinstance(value, list | tuple | np.ndarray)
     return tuple(str(item) for item in value if item is not None) if known else ()
-
-
-def _blank_dtype(column: Column) -> str:
-    return {"int": "int64", "bool": "bool", "float": "float64"}.get(column.kind, "object")
 
 
 def _category(value: pd.Series[Any]) -> pd.Series[Any]:

@@ -123,18 +123,9 @@ def units_per_node(run: RunTables, shards: pd.DataFrame) -> dict[str, int]:
     for kind in PLACING[:2]:
         total = run.totals.get(kind, 0)
         texts = shards.loc[shards["type"] == kind, "ids"].unique()
-        seen = max((_highest(t) for t in texts), default=-1) + 1
+        seen = max((high + 1 for text in texts for _, high in idset_of(text).ranges), default=0)
         units[kind] = max(total // nodes if nodes and total % nodes == 0 else 0, seen, 1)
     return units
-
-
-def _ranges(text: str) -> tuple[tuple[int, int], ...]:
-    return idset_of(text).ranges
-
-
-def _highest(text: str) -> int:
-    ranges = _ranges(text)
-    return ranges[-1][1] if ranges else -1
 
 
 def bands(ranks: str, ids: str, units: int) -> Bands:
@@ -145,16 +136,14 @@ def bands(ranks: str, ids: str, units: int) -> Bands:
     >>> bands("1-2", "2-3", 4)
     ((1.5, 2.0), (2.5, 3.0))
     """
-    parts = _ranges(ids)
-    held = sum(high - low + 1 for low, high in parts)
-    if not parts or held >= units:
-        return tuple((float(low), high + 1.0) for low, high in _ranges(ranks))
-    wide = sum(high - low + 1 for low, high in _ranges(ranks))
-    if wide * len(parts) > MAX_BANDS:
+    parts, rows = idset_of(ids).ranges, idset_of(ranks).ranges
+    if not parts or len(idset_of(ids)) >= units:
+        return tuple((float(low), high + 1.0) for low, high in rows)
+    if len(idset_of(ranks)) * len(parts) > MAX_BANDS:
         raise RunError(f"a job holds more than {MAX_BANDS:,} parts of nodes")
     return tuple(
         (rank + low / units, rank + min((high + 1) / units, 1.0))
-        for first, last in _ranges(ranks)
+        for first, last in rows
         for rank in range(first, last + 1)
         for low, high in parts
     )
@@ -175,15 +164,9 @@ def _drawn(held: pd.DataFrame, units: dict[str, int]) -> pd.DataFrame:
     first = np.concatenate(([0], np.cumsum([len(p) for p in placed])))[:-1][codes]
     within = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
     at = flat[np.repeat(first, counts) + within]
-    return pd.DataFrame(
-        {
-            "job": held["job"].to_numpy(dtype=np.int64)[rows],
-            "start": held["start"].to_numpy(dtype=np.float64)[rows],
-            "end": held["end"].to_numpy(dtype=np.float64)[rows],
-            "low": at[:, 0],
-            "high": at[:, 1],
-        }
-    )
+    job = held["job"].to_numpy(dtype=np.int64)[rows]
+    start, end = (held[name].to_numpy(dtype=np.float64)[rows] for name in ("start", "end"))
+    return pd.DataFrame({"job": job, "start": start, "end": end, "low": at[:, 0], "high": at[:, 1]})
 
 
 def rows_of(run: RunTables, rects: pd.DataFrame) -> int:

@@ -116,8 +116,7 @@ def room_of(run: RunTables) -> MachineRoom:
         raise RunError("the nodes of jobs are not known: the run lacks its nodes or its allocations",
                        where=run.name, expected="nodes.parquet and allocations.jsonl")  # fmt: skip
     nodes = run.nodes
-    known = machine_use.kinds(nodes)
-    kind = next(kind for kind in ("core", "gpu", "node") if kind in known)
+    kind = machine_use.main_kind(nodes)
     bins = int(min(BINS, max(LEAST_BINS, MOST_CELLS // len(nodes))))
     edges = np.linspace(low, high, bins + 1)
     units = np.ones(len(nodes)) if kind == "node" else nodes[f"total_{kind}"].to_numpy(dtype=np.float64)

@@ -213,10 +213,7 @@ class RunTables:
         if kept.empty:
             raise RunError("no job was submitted between warm-up and drain", where=self.name)
         low, high = self.jobs["submit"].min() + warm_up, self.jobs["submit"].max() - drain
-        run = copy(self)
-        for name in ("queues", "users", "reasons"):  # made of the jobs
-            run.__dict__.pop(name, None)
-        run.__dict__["jobs"] = kept.reset_index(drop=True)
+        run = self._with_jobs(kept)
         run.__dict__["window"] = (float(low), float(high))
         run.__dict__["timeline"] = self.timeline[self.timeline["time"].between(low, high)]
         run.__dict__["summary"] = summarise(
@@ -224,15 +221,22 @@ class RunTables:
         )
         return run
 
+    def _with_jobs(self, jobs: pd.DataFrame) -> Self:
+        """Return the run with other jobs, without what is made of them."""
+        run = copy(self)
+        for name in ("queues", "users", "reasons"):
+            run.__dict__.pop(name, None)
+        run.__dict__["jobs"] = jobs.reset_index(drop=True)
+        return run
+
     #: ids of the jobs whose allocations are read; None: all
     _only: Sequence[str] | None = None
 
     def of_jobs(self, rows: npt.NDArray[np.int64]) -> Self:
         """Return the run with the jobs in some rows of `jobs` alone, and with their allocations."""
-        run = copy(self)
-        for name in ("queues", "users", "reasons", "shards", "allocations"):  # made of the jobs
+        run = self._with_jobs(self.jobs.iloc[rows])
+        for name in ("shards", "allocations"):
             run.__dict__.pop(name, None)
-        run.__dict__["jobs"] = self.jobs.iloc[rows].reset_index(drop=True)
         run.__dict__["summary"] = self.summary
         run._only = run.jobs["id"].astype(str).tolist()
         return run

@@ -144,9 +144,25 @@ def time_charts(
     """Add the linked charts over time, Gantt, use of each type, queue, and return their range."""
     x_range = Range1d(start=0, end=end, bounds=(-0.02 * end, 1.02 * end), name=f"{prefix}-time")
     charts.add(f"{prefix}-gantt", _gantt(prefix, x_range, time, gantt))
-    charts.add(f"{prefix}-use", _use(prefix, x_range, time, kinds))
-    charts.add(f"{prefix}-queue", _queue(prefix, x_range, time))
+    use = over_time_chart(x_range, time, "in use (% of all)", Range1d(start=0, end=102), 200)
+    for kind in kinds:
+        colour = palette.TYPE.get(kind, palette.GREY)
+        _step(use, f"{prefix}-use-{kind}", colour, area=kind == kinds[0])
+    charts.add(f"{prefix}-use", use)
+    length = Range1d(start=0, end=1, name=f"{prefix}-queue-range")
+    queue = over_time_chart(x_range, time, "jobs", length, 200)
+    for name, (colour, _) in QUEUE_LINES.items():
+        _step(queue, f"{prefix}-{name}", colour)
+    charts.add(f"{prefix}-queue", queue)
     return x_range
+
+
+def _step(chart: Figure, name: str, colour: str, *, area: bool = False) -> None:
+    """Draw a line of steps, which the page fills by the name of its columns, and perhaps the area below."""
+    source = ColumnDataSource({"x": [0, 0], "y": [0, 0]}, name=name)
+    if area:
+        chart.varea_step(x="x", y1=0, y2="y", source=source, color=colour, alpha=0.25, step_mode="after")
+    chart.step(x="x", y="y", source=source, color=colour, mode="after")
 
 
 def _gantt(prefix: str, x_range: Range1d, time: str, gantt: Chart) -> Figure:
@@ -170,25 +186,6 @@ def _gantt(prefix: str, x_range: Range1d, time: str, gantt: Chart) -> Figure:
     drawn.nonselection_glyph = None
     chart.y_range.name = f"{prefix}-ranks"
     chart.grid.grid_line_alpha = 0
-    return chart
-
-
-def _use(prefix: str, x_range: Range1d, time: str, kinds: list[str]) -> Figure:
-    chart = over_time_chart(x_range, time, "in use (% of all)", Range1d(start=0, end=102), 200)
-    for kind in kinds:
-        source = ColumnDataSource({"x": [0, 0], "y": [0, 0]}, name=f"{prefix}-use-{kind}")
-        colour = palette.TYPE.get(kind, palette.GREY)
-        if kind == kinds[0]:
-            chart.varea_step(x="x", y1=0, y2="y", source=source, color=colour, alpha=0.25, step_mode="after")
-        chart.step(x="x", y="y", source=source, color=colour, mode="after")
-    return chart
-
-
-def _queue(prefix: str, x_range: Range1d, time: str) -> Figure:
-    chart = over_time_chart(x_range, time, "jobs", Range1d(start=0, end=1, name=f"{prefix}-queue-range"), 200)
-    for name, (colour, _) in QUEUE_LINES.items():
-        source = ColumnDataSource({"x": [0, 0], "y": [0, 0]}, name=f"{prefix}-{name}")
-        chart.step(x="x", y="y", source=source, color=colour, mode="after")
     return chart
 
 

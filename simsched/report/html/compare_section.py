@@ -12,14 +12,15 @@ from simsched.report.compare import (
     PAIRS,
     WITH_INTERVAL,
     Comparison,
+    changes,
     compare_runs,
     noise_text,
     pair_table,
     paired,
     same_jobs,
+    verdict,
 )
 from simsched.report.data.series import curve
-from simsched.report.group_changes import changes, verdict
 from simsched.report.html import markup
 from simsched.report.html.charts import Charts, bar_chart, cdf_chart
 from simsched.report.metrics import metrics as m
@@ -56,6 +57,7 @@ def comparison(runs: Sequence[RunTables], charts: list[dict[str, Any]], note: st
     charts.append(drawn.as_json("comparison"))
     moves = "Left of 0: the job waits less than in the first run. The outermost 1 % at each end is not shown."
     key = _key(runs, colours)
+    remark = f'<p class="note">{escape(note)}</p>' if note else ""
     panels = (
         markup.panel("Waits", "cmp-waits", f"Share of jobs that waited no longer. {key}"),
         markup.panel("Bounded slowdown", "cmp-slow", f"turnaround / max(run time, 10 s), at least 1. {key}"),
@@ -66,13 +68,9 @@ def comparison(runs: Sequence[RunTables], charts: list[dict[str, Any]], note: st
     )
     return (
         f'<section class="run" id="comparison"><h1>{len(runs)} runs compared</h1><p class="lead">{key}</p>'
-        f"{_note(note)}{_verdicts(runs, pairs)}{_all_pairs(runs, pairs)}{_figures(runs, pairs)}"
+        f"{remark}{_verdicts(runs, pairs)}{_all_pairs(runs, pairs)}{_figures(runs, pairs)}"
         f'<div class="pair">{"".join(panels)}</div>{_against_the_log(runs)}{_by_group(runs)}</section>'
     )
-
-
-def _note(text: str) -> str:
-    return f'<p class="note">{escape(text)}</p>' if text else ""
 
 
 def _key(runs: Sequence[RunTables], colours: Sequence[str]) -> str:
@@ -126,34 +124,23 @@ def _all_pairs(runs: Sequence[RunTables], pairs: Sequence[Comparison]) -> str:
 
 def _figures(runs: Sequence[RunTables], pairs: Sequence[Comparison]) -> str:
     """Return the table of all figures, one column per run, better and worse ones in colour."""
-    names = list(dict.fromkeys(name for run in runs for name in run.summary))
-    lines = []
-    for name in names:
+    rows = []
+    for name in dict.fromkeys(name for run in runs for name in run.summary):
         values = [run.summary.get(name, math.nan) for run in runs]
-        if not any(math.isfinite(v) and v for v in values):
-            continue
-        known = metric(name)
-        noise = ["", *(_noise(name, found) for found in pairs)]
-        cells = "".join(
-            _figure(v, values[0], known.unit, known.better, noise=text)
-            for v, text in zip(values, noise, strict=True)
-        )
-        title = escape(known.meaning)
-        lines.append(
-            f'<tr><td class="text" title="{title}">{escape(name.replace("_", " "))}</td>{cells}</tr>'
-        )
-    heads = "".join(
-        f'<th scope="col" aria-sort="none"><button>{escape(n)}</button></th>'
-        for n in ["figure", *(r.name for r in runs)]
+        if any(math.isfinite(v) and v for v in values):
+            known, noise = metric(name), ["", *(_noise(name, found) for found in pairs)]
+            title, label = escape(known.meaning), escape(name.replace("_", " "))
+            figures = (
+                _figure(value, values[0], known.unit, known.better, noise=text)
+                for value, text in zip(values, noise, strict=True)
+            )
+            rows.append([f'<td class="text" title="{title}">{label}</td>', *figures])
+    head = [(name, "cell") for name in ("figure", *(run.name for run in runs))]
+    note = (
+        f"Per cent: change against {runs[0].name}, in colour if better or worse."
+        " Within noise: the interval of the difference contains zero."
     )
-    return (
-        '<section class="panel"><div class="head"><h2>All figures</h2><div class="tools">'
-        '<button data-save-table="cmp-figures" title="Download this table">CSV</button></div></div>'
-        f'<p class="note">Per cent: change against {escape(runs[0].name)}, in colour if better or worse.'
-        " Within noise: the interval of the difference contains zero.</p>"
-        '<div class="scroll" tabindex="0" role="group" aria-label="All figures"><table id="cmp-figures">'
-        f"<thead><tr>{heads}</tr></thead><tbody>{''.join(lines)}</tbody></table></div></section>"
-    )
+    return markup.table("cmp-figures", "All figures", head, rows, note)
 
 
 def _against_the_log(runs: Sequence[RunTables]) -> str:

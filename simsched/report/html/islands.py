@@ -11,12 +11,11 @@ import base64
 import gzip
 import json
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-
-from simsched.report.html import markup
 
 #: JavaScript's name of each dtype that can be packed
 ARRAYS = {"uint8": "Uint8Array", "uint16": "Uint16Array", "uint32": "Uint32Array", "float32": "Float32Array"}
@@ -95,4 +94,8 @@ class Islands:
 
     def html(self) -> str:
         """Return all elements."""
-        return "".join(markup.island(name, *content) for content, name in self._names.items())
+        kind = "application/octet-stream"
+        return "".join(
+            f'<script type="{kind}" id="{name}" data-fields=\'{escape(fields)}\'>{text}</script>'
+            for (fields, text), name in self._names.items()
+        )

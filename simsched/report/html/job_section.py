@@ -50,15 +50,14 @@ def packed_waits(run: RunTables, tick: float, islands: Islands) -> dict[str, Any
         return None
     causes, reason = find_causes(run)
     count, rows = len(run.jobs), causes.waiting
-    columns = {name: np.full(count, NEVER, dtype=np.int64) for name in ("wait", "run")}
+    columns = {"wait": np.full(count, NEVER, dtype=np.int64)}
     columns["wait"][rows] = ticks((causes.end - causes.submit)[rows], tick)
     length = (run.jobs["end"].fillna(np.inf) - run.jobs["start"]).to_numpy(dtype=np.float64)
     # a job that still runs holds its units for ever; one that did not start holds none
     columns["run"] = np.where(run.jobs["start"].isna(), 0, ticks(length, tick))
     waits = sorted(causes.waits, key=lambda wait: wait.row)
     number = np.zeros(count + 1, dtype=np.int64)
-    for wait in waits:
-        number[wait.row + 1] = len(wait.codes)
+    number[[wait.row + 1 for wait in waits]] = [len(wait.codes) for wait in waits]
     columns["first"] = np.cumsum(number)
     ends = [ticks(wait.ends - causes.submit[wait.row], tick) for wait in waits]
     columns["until"] = np.concatenate([np.empty(0, dtype=np.int64), *ends])

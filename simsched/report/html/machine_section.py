@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -41,17 +41,11 @@ def section(run: RunTables, prefix: str, drawn: charts.Charts) -> str:
     return "".join(parts)
 
 
-def main_type(run: RunTables) -> str:
-    """Return the type whose use colours the map: cores, else gpus, else whole nodes."""
-    known = machine_use.kinds(run.nodes)
-    return next(kind for kind in ("core", "gpu", "node") if kind in known)
-
-
 def _map(run: RunTables, held: pd.DataFrame, prefix: str, drawn: charts.Charts) -> str:
     """Return one cell per node, and a note about the balance of their use."""
     if len(run.nodes) > MAX_NODES:
         return ""
-    kind = main_type(run)
+    kind = machine_use.main_kind(run.nodes)
     table = machine_use.node_use(run.nodes, held, run.window)
     found = machine_use.use_balance(run.nodes, held, run.window, kind)
     shares = table.assign(share=100 * table[machine_use.USE + kind]).reset_index()
@@ -67,28 +61,18 @@ def _map(run: RunTables, held: pd.DataFrame, prefix: str, drawn: charts.Charts) 
 
 def _use(run: RunTables, held: pd.DataFrame, key: str, prefix: str) -> str:
     table = machine_use.use_by(run.nodes, held, run.window, key)
-    shown = [c for c in table if _is_shown(str(c), table[c].to_numpy(dtype=np.float64))]
-    head = [(key, "text"), *((heading(str(c)), _unit(str(c))) for c in shown)]
-    rows: list[list[Any]] = [
-        [name, *row] for name, row in zip(table.index, table[shown].to_numpy().tolist(), strict=True)
-    ]
+    uses = [c for c in map(str, table) if c.startswith(machine_use.USE)]
+    unused = {c for c in uses if c.removeprefix(machine_use.USE) not in HELD and not np.nansum(table[c]) > 0}
+    shown = [c for c in map(str, table) if c not in unused]
+    head = [(key, "text"), *((heading(c), "share" if c in uses else "") for c in shown)]
     note = "Groups may overlap. Capacity is that of the nodes that were up when the run began."
+    rows = markup.group_rows(table[shown])
     return markup.table(f"{prefix}-by-{key}", f"Use by {key}", head, rows, note if key == "property" else "")
-
-
-def _is_shown(name: str, shares: np.ndarray) -> bool:
-    kind = name.removeprefix(machine_use.USE)
-    return not name.startswith(machine_use.USE) or kind in HELD or bool(np.nansum(shares) > 0)
-
-
-def _unit(name: str) -> str:
-    return "share" if name.startswith(machine_use.USE) else ""
 
 
 def _locality(run: RunTables, held: pd.DataFrame, prefix: str) -> str:
     table = machine_use.locality(run.nodes, held)
     head = (("type", "text"), ("number", ""), ("jobs on several nodes", ""), ("spanned, mean", ""),
             ("spanned / fewest possible, mean", "ratio"), ("in the fewest possible", "share"))  # fmt: skip
-    rows = [[name, *row] for name, row in zip(table.index, table.to_numpy().tolist(), strict=True)]
     note = "Racks, switches … that contain the nodes of a job, against the fewest that its nodes need."
-    return markup.table(f"{prefix}-locality", "Locality of jobs", head, rows, note)
+    return markup.table(f"{prefix}-locality", "Locality of jobs", head, markup.group_rows(table), note)

@@ -149,7 +149,8 @@ def table(
 ) -> str:
     """Return a sortable table; `head` is (title, unit).
 
-    The unit ``text`` makes a column of words, ``link`` one of pairs: a place of the page, and a text.
+    The unit ``text`` makes a column of words, ``link`` one of pairs: a place of the page, and a text, and
+    ``cell`` one of cells that are markup already.
     """
     heads = "".join(
         f'<th scope="col" aria-sort="none"{_class(unit)}><button>{escape(of)}{_unit(unit, of)}</button></th>'
@@ -160,8 +161,9 @@ def table(
         "<tr>" + "".join(_cell(v, unit) for v, (_, unit) in zip(row, head, strict=True)) + "</tr>"
         for row in lines[:MAX_ROWS]
     )
-    more = f"The run has {len(lines) - MAX_ROWS:,} more rows." if len(lines) > MAX_ROWS else ""
-    below = f'<p class="note">{escape(" ".join(filter(None, (note, more))))}</p>' if note or more else ""
+    if len(lines) > MAX_ROWS:
+        note = f"{note} The run has {len(lines) - MAX_ROWS:,} more rows.".lstrip()
+    below = f'<p class="note">{escape(note)}</p>' if note else ""
     return (
         f'<section class="panel"><div class="head"><h2>{escape(title)}</h2><div class="tools">'
         f'<button data-save-table="{name}" title="Download this table">CSV</button></div></div>{below}'
@@ -176,8 +178,9 @@ def _class(unit: str) -> str:
 
 def _unit(unit: str, title: str) -> str:
     """Return the unit behind a title, unless the title or the values have it."""
-    named = unit in ("", "text", "link", "s", "share", "ratio") or (unit == "h" and title.endswith("hours"))
-    return "" if named else f" ({unit})"
+    if unit == "h" and title.endswith("hours"):
+        return ""
+    return "" if unit in ("", "text", "link", "cell", "s", "share", "ratio") else f" ({unit})"
 
 
 def _cell(value: Any, unit: str) -> str:
@@ -186,16 +189,12 @@ def _cell(value: Any, unit: str) -> str:
         return f'<td class="text"><a href="#{escape(place)}">{escape(text)}</a></td>'
     if unit == "text":
         return f'<td class="text">{escape(str(value))}</td>'
+    if unit == "cell":
+        return str(value)
     number = float(value)
     shown = human.quantity(number, unit if unit in ("s", "share") else "")
     plain = "" if number != number else f"{number:.10g}"  # noqa: PLR0124 - NaN is unlike itself
     return f'<td data-v="{plain}">{escape(shown)}</td>'
-
-
-def island(name: str, fields: str, text: str) -> str:
-    """Return packed columns as an element of the page."""
-    kind = "application/octet-stream"
-    return f'<script type="{kind}" id="{name}" data-fields=\'{escape(fields)}\'>{text}</script>'
 
 
 def group_rows(frame: pd.DataFrame) -> list[list[Any]]:

@@ -21,6 +21,8 @@ from simsched.report.html.charts import colour_bar, empty_chart, over_time_chart
 from simsched.report.html.islands import pack
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import numpy.typing as npt
 
     from simsched.report.data.machine_room import Floats, MachineRoom
@@ -31,7 +33,6 @@ if TYPE_CHECKING:
 UNKNOWN = 255
 """The packed value of a share that is not defined."""
 NO_GROUP = 65535
-FACTS = (("use", "use"), ("out", "unavailable"), ("broken", "fragmentation"))
 WORDS = {"failure": "failed", "drain": "drained", "maintenance": "in maintenance", "down": "down"}
 MARKS = {"failure": "x", "drain": "dash", "maintenance": "square", "down": "cross"}
 SIGNS = {"failure": "✕", "drain": "–", "maintenance": "□", "down": "+"}
@@ -142,12 +143,12 @@ def _room_chart(prefix: str, room: MachineRoom) -> Figure:
 
 
 def _panels(prefix: str, room: MachineRoom) -> str:
-    levels = _select(f"{prefix}-room-level", "Group by", [(str(i), level.name) for i, level in
-                                                        enumerate(room.levels)])  # fmt: skip
-    names = {"use": f"{human.plural(room.kind)} in use"}
-    facts = _select(
-        f"{prefix}-room-fact", "Show", [(key, names.get(key, word)) for key, word in _facts(room)]
-    )
+    names = ((str(number), level.name) for number, level in enumerate(room.levels))
+    levels = _select(f"{prefix}-room-level", "Group by", names)
+    known = {"use": f"{human.plural(room.kind)} in use"}
+    known |= {"out": "unavailable"} if room.out else {}
+    known |= {"broken": "fragmentation"} if room.broken.any() else {}
+    facts = _select(f"{prefix}-room-fact", "Show", known.items())
     over = (
         "Means of parts of the time, per group. Unavailable: failed, drained, in maintenance or down."
         " Fragmentation: share of the free units that are on partly used nodes; blank if none is free."
@@ -165,11 +166,6 @@ def _panels(prefix: str, room: MachineRoom) -> str:
     ) + markup.panel("The machine room at one time", f"{prefix}-room", at, above=slider)
 
 
-def _facts(room: MachineRoom) -> list[tuple[str, str]]:
-    known = {"use": True, "out": bool(room.out), "broken": bool(room.broken.any())}
-    return [(key, word) for key, word in FACTS if known[key]]
-
-
-def _select(place: str, label: str, options: list[tuple[str, str]]) -> str:
+def _select(place: str, label: str, options: Iterable[tuple[str, str]]) -> str:
     made = "".join(f'<option value="{value}">{text}</option>' for value, text in options)
     return f'<label>{label} <select id="{place}">{made}</select></label>'

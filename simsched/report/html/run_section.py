@@ -16,11 +16,9 @@ from simsched.report.html.time_section import MOST_JOBS, over_time
 from simsched.report.metrics import metrics as m
 from simsched.report.metrics.agreement import agreement
 from simsched.report.metrics.classes import run_time_class, size_class, weekday_hour, weekdays
-from simsched.report.metrics.group_figures import RECORDED_KWH
 from simsched.report.metrics.summary import metric
 from simsched.report.recorded_waits import replay_sentences, sentences
-from simsched.report.run_dates import dates_of
-from simsched.report.text_report import beyond_the_machine
+from simsched.report.text_report import beyond_the_machine, dates_of
 
 if TYPE_CHECKING:
     from simsched.report.data.tables import RunTables
@@ -37,8 +35,6 @@ def run_section(run: RunTables, prefix: str, charts: list[dict[str, Any]], islan
             _recorded(run, prefix),
             over_time(run, prefix, drawn, charts, islands),
             _distributions(run, done, prefix, drawn),
-        ]
-        parts += [
             waits_section.section(run, done, prefix),
             "" if len(run.jobs) > MOST_JOBS else machine_section.section(run, prefix, drawn),
             _groups(run, done, prefix),
@@ -54,12 +50,8 @@ def run_section(run: RunTables, prefix: str, charts: list[dict[str, Any]], islan
 
 def _title(run: RunTables, prefix: str) -> str:
     policy = [str(run.config[k]) for k in ("queue_policy", "match_policy") if run.config.get(k)]
-    facts = [
-        run.cluster_name,
-        ", ".join(human.units(run.totals)),
-        " and ".join(policy),
-        dates_of(run, run.jobs),
-    ]
+    units, dates = ", ".join(human.units(run.totals)), dates_of(run, run.jobs)
+    facts = [run.cluster_name, units, " and ".join(policy), dates]
     lead = escape(" · ".join(filter(None, facts)))
     beyond = "".join(f"<p>{escape(text)}</p>" for text in beyond_the_machine(run, run.jobs))
     return f'<h1 id="top-{prefix}">{escape(run.name)}</h1><p class="lead">{lead}</p>{beyond}'
@@ -90,31 +82,23 @@ def _distributions(run: RunTables, done: pd.DataFrame, prefix: str, drawn: Chart
     mean = classes.pivot_table(
         index="size_class", columns="length_class", values="wait", aggfunc="mean", observed=True
     )
-    heat = heat_chart(mean, "run time", "cores", "mean wait", "s")
-    drawn.add(f"{prefix}-heat", heat)
+    drawn.add(f"{prefix}-heat", heat_chart(mean, "run time", "cores", "mean wait", "s"))
     hours = weekday_hour(done["submit"], run.clock).assign(work=m.area(done) / 3600)
     load = hours.pivot_table(index="weekday", columns="hour", values="work", aggfunc="sum")
     load.index = pd.Index([weekdays(run.clock)[int(d)] for d in load.index])
     load = load.iloc[::-1]
-    hour = (
-        "hour of the day, counted from the start of the trace"
-        if run.clock is None
-        else f"hour of the day ({run.clock.zone})"
-    )
-    drawn.add(f"{prefix}-load", heat_chart(load, hour, "", "core hours submitted", "core h"))
+    of = ", counted from the start of the trace" if run.clock is None else f" ({run.clock.zone})"
+    hour_chart = heat_chart(load, f"hour of the day{of}", "", "core hours submitted", "core h")
+    drawn.add(f"{prefix}-load", hour_chart)
+    heat = "The mean wait is in each cell. Colours are logarithmic; waits below 1 s have that of 1 s."
     panels = (
-        markup.panel(
-            "Waits", f"{prefix}-waits", "Share of jobs that waited no longer; waits below 1 s count as 1 s."
-        ),
-        markup.panel("Bounded slowdown", f"{prefix}-slow", "turnaround / max(run time, 10 s), at least 1."),
-        markup.panel(
-            "Mean wait by size and run time",
-            f"{prefix}-heat",
-            "The mean wait is in each cell. Colours are logarithmic; waits below 1 s have that of 1 s.",
-        ),
-        markup.panel("Work submitted by hour of the week", f"{prefix}-load", "Core hours."),
+        ("Waits", "waits", "Share of jobs that waited no longer; waits below 1 s count as 1 s."),
+        ("Bounded slowdown", "slow", "turnaround / max(run time, 10 s), at least 1."),
+        ("Mean wait by size and run time", "heat", heat),
+        ("Work submitted by hour of the week", "load", "Core hours."),
     )
-    return f'<div class="pair">{"".join(panels)}</div>'
+    made = "".join(markup.panel(title, f"{prefix}-{place}", note) for title, place, note in panels)
+    return f'<div class="pair">{made}</div>'
 
 
 def _groups(run: RunTables, done: pd.DataFrame, prefix: str) -> str:
@@ -125,7 +109,7 @@ def _groups(run: RunTables, done: pd.DataFrame, prefix: str) -> str:
         ("sizes", "By cores", "cores", m.by(done, size_class(done))),
         ("lengths", "By run time", "run time", m.by(done, run_time_class(done))),
     ):
-        more = (("recorded kWh", ""),) if RECORDED_KWH in frame else ()
+        more = (("recorded kWh", ""),) if m.RECORDED_KWH in frame else ()
         head = ((key, "text"), *markup.GROUP_HEAD, *more)
         tables.append(markup.table(f"{prefix}-{name}", title, head, markup.group_rows(frame)))
     return "".join(tables)
@@ -148,12 +132,8 @@ def _configuration(run: RunTables, prefix: str) -> str:
         [n.replace("_", " "), human.quantity(v, metric(n).unit), metric(n).meaning]
         for n, v in run.summary.items()
     ]
-    every = markup.table(
-        f"{prefix}-figures",
-        "All figures",
-        (("figure", "text"), ("value", "text"), ("meaning", "text")),
-        figures,
-    )
+    head = [(name, "text") for name in ("figure", "value", "meaning")]
+    every = markup.table(f"{prefix}-figures", "All figures", head, figures)
     return every + markup.table(
         f"{prefix}-config", "Configuration", (("option", "text"), ("value", "text")), rows
     )

@@ -69,11 +69,13 @@ def over_time(
     if clock is not None:
         changes = [[clock.origin + at, ahead] for at, ahead in clock.offsets(origin, last)]
         spec["clock"] = {"origin": clock.origin + origin, "offsets": changes}
+    codes = {result: code for code, result in enumerate(RESULTS)}
+    results = shown.jobs["result"].astype("object").map(codes).fillna(0)
     spec["islands"] = {
         "line": islands.add(_packed_line(line, kinds, origin, tick)),
-        "boxes": islands.add(_packed_rects(_largest(gantt.boxes), origin, tick)),
+        "boxes": islands.add(_packed_rects(gantt.boxes, origin, tick)),
         "jobs": islands.add(_packed_jobs(shown, origin, tick)),
-        "results": islands.add(_packed_results(shown)),
+        "results": islands.add(pack({"result": results.to_numpy(dtype=np.int64)})),
         "ids": islands.add_json([] if spec["ids_count"] else shown.jobs["id"].astype(str).tolist()),
     }
     if room_spec is not None:
@@ -83,10 +85,9 @@ def over_time(
     spec["waits"] = None if left_out else job_section.packed_waits(run, tick, islands)
     charts.append({"time": spec})
     asked = "" if left_out else job_section.panel(prefix, run)
+    means = ""
     if len(line) < len(run.timeline):
         means = f" Means of {len(line):,} equal parts of the time; the queue is the longest in each."
-    else:
-        means = ""
     return _gantt_panel(prefix, gantt, left_out) + asked + _time_panels(prefix, kinds, means) + room
 
 
@@ -177,25 +178,18 @@ def _names(run: RunTables) -> dict[str, Any]:
     return {
         "ids_first": first,
         "ids_count": len(ids) if counted else 0,
-        "users": _categories(run.jobs["user"]),
-        "queues": _categories(run.jobs["queue"]),
+        "users": _coded(run.jobs["user"])[1],
+        "queues": _coded(run.jobs["queue"])[1],
         "results": list(RESULTS),
         "result_colours": [palette.RESULT[r] for r in RESULTS],
     }
 
 
-def _coded(values: pd.Series[Any]) -> pd.Series[Any]:
-    return values if isinstance(values.dtype, pd.CategoricalDtype) else values.astype("category")
-
-
-def _categories(values: pd.Series[Any]) -> list[str]:
-    return [str(c) for c in _coded(values).cat.categories]
-
-
-def _codes(values: pd.Series[Any]) -> np.ndarray:
-    """Return category codes; unknown values have the code after the last."""
-    coded = _coded(values).cat
-    return np.where(coded.codes < 0, len(coded.categories), coded.codes).astype(np.int64)
+def _coded(values: pd.Series[Any]) -> tuple[np.ndarray, list[str]]:
+    """Return category codes and the names of the categories; unknown values have the code after the last."""
+    coded = (values if isinstance(values.dtype, pd.CategoricalDtype) else values.astype("category")).cat
+    codes = np.where(coded.codes < 0, len(coded.categories), coded.codes).astype(np.int64)
+    return codes, [str(name) for name in coded.categories]
 
 
 def _packed_line(frame: pd.DataFrame, kinds: Sequence[str], origin: float, tick: float) -> Packed:
@@ -205,15 +199,12 @@ def _packed_line(frame: pd.DataFrame, kinds: Sequence[str], origin: float, tick:
     return pack(columns, frozenset({"time"}))
 
 
-def _largest(rects: pd.DataFrame) -> pd.DataFrame:
-    if len(rects) <= MAX_BOXES:
-        return rects
-    areas = ((rects["end"] - rects["start"]) * (rects["high"] - rects["low"])).to_numpy()
-    kept = np.argpartition(areas, -MAX_BOXES)[-MAX_BOXES:]
-    return rects.iloc[np.sort(kept)].reset_index(drop=True)
-
-
 def _packed_rects(rects: pd.DataFrame, origin: float, tick: float) -> Packed:
+    """Pack the rectangles, of too many those with the largest area."""
+    if len(rects) > MAX_BOXES:
+        areas = ((rects["end"] - rects["start"]) * (rects["high"] - rects["low"])).to_numpy()
+        kept = np.argpartition(areas, -MAX_BOXES)[-MAX_BOXES:]
+        rects = rects.iloc[np.sort(kept)]
     start = ticks(rects["start"].to_numpy() - origin, tick)
     columns = {
         "start": start,
@@ -239,15 +230,9 @@ def _packed_jobs(run: RunTables, origin: float, tick: float) -> Packed:
     return pack(
         {
             "submit": ticks(_submits(run) - origin, tick),
-            "user": _codes(jobs["user"]),
-            "queue": _codes(jobs["queue"]),
+            "user": _coded(jobs["user"])[0],
+            "queue": _coded(jobs["queue"])[0],
             "nodes": jobs["nodes"].to_numpy(),
             "cores": jobs["cores"].to_numpy(),
         }
     )
-
-
-def _packed_results(run: RunTables) -> Packed:
-    codes = {r: i for i, r in enumerate(RESULTS)}
-    found = run.jobs["result"].astype("object").map(codes).fillna(0)
-    return pack({"result": found.to_numpy(dtype=np.int64)})

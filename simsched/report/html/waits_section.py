@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from simsched import human
 from simsched.errors import RunError
@@ -35,8 +35,7 @@ def section(run: RunTables, done: pd.DataFrame, prefix: str) -> str:
 
 def _causes(run: RunTables, table: pd.DataFrame, prefix: str) -> str:
     """Return the hours waited by cause, of all jobs and by queue and user."""
-    total = table.sum()
-    total = total.sort_values(ascending=False, kind="stable")
+    total = table.sum().sort_values(ascending=False, kind="stable")
     causes = [str(cause) for cause in total.index if total[cause] > 0]
     whole = float(total.sum())
     rows = [
@@ -49,10 +48,7 @@ def _causes(run: RunTables, table: pd.DataFrame, prefix: str) -> str:
         groups = totals_by(run, table, name)[causes]
         if len(groups) > 1:
             columns = [(name, "text"), ("waited", "h"), *((cause, "h") for cause in causes)]
-            lines = [
-                [key, sum(row), *row]
-                for key, row in zip(groups.index, groups.to_numpy().tolist(), strict=True)
-            ]
+            lines = [[key, sum(row), *row] for key, *row in markup.group_rows(groups)]
             made.append(markup.table(f"{prefix}-causes-{name}", f"Waits by cause and {name}", columns, lines))
     return "".join(made)
 
@@ -64,10 +60,8 @@ def _short(table: pd.DataFrame, prefix: str) -> str:
     if needed.empty:
         return ""
     head = (("short type", "text"), ("job hours", "h"), ("jobs", ""), ("share of waits", "share"))
-    rows: list[list[Any]] = [
-        [str(type_), *row] for type_, row in zip(needed.index, needed.to_numpy().tolist(), strict=True)
-    ]
     note = "More units of the first type would have helped for the most hours."
+    rows = markup.group_rows(needed)
     return markup.table(f"{prefix}-short", "Resources that were short", head, rows, note)
 
 

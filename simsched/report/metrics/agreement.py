@@ -182,42 +182,31 @@ def agreement_by(jobs: pd.DataFrame, key: str, clock: Clock | None = None) -> pd
     import pandas as pd
 
     both = compared(jobs)
-    names = list(_row(both))
     if both.empty:
-        return pd.DataFrame(columns=names)
-    spans = [_span(both, both[name]) for name in ("recorded_wait", "wait")]
-    rows = {}
+        return pd.DataFrame(columns=OF_A_GROUP)
+    submit, run = both["submit"], both["run_time"]
+    spans = [float((submit + both[of] + run).max() - submit.min()) for of in ("recorded_wait", "wait")]
     keys = GROUPS[key](both, clock)
     if keys.hasnans:
         keys = keys.astype("object").fillna(NO_KEY)
-    for group, part in both.groupby(keys, observed=True, sort=True):
-        work = float((part["size"] * part["run_time"]).sum())
-        uses = [work / span if span else math.nan for span in spans]
-        rows[group] = {**_row(part), "recorded_use": uses[0], "simulated_use": uses[1]}
-    return pd.DataFrame.from_dict(rows, orient="index", columns=names).rename_axis(key)
+    rows = {group: _row(part, spans) for group, part in both.groupby(keys, observed=True, sort=True)}
+    return pd.DataFrame.from_dict(rows, orient="index", columns=OF_A_GROUP).rename_axis(key)
 
 
-def _span(both: pd.DataFrame, waits: pd.Series[float]) -> float:
-    return float((both["submit"] + waits + both["run_time"]).max() - both["submit"].min())
+_OF_A_SIDE = ("mean_wait", "median_wait", "p95_wait", "mean_bounded_slowdown", "use")
+OF_A_GROUP = ["jobs", *(f"{side}_{figure}" for side in ("recorded", "simulated") for figure in _OF_A_SIDE),
+              "rank_correlation", "within_ten_minutes", "within_twofold"]  # fmt: skip
+"""The columns of `agreement_by`."""
 
 
-def _row(part: pd.DataFrame) -> dict[str, float]:
-    """Return the figures of a group; of no jobs, NaN."""
-    found, real = part["wait"].to_numpy(dtype=float), part["recorded_wait"].to_numpy(dtype=float)
-    run = part["run_time"].clip(lower=TAU).to_numpy(dtype=float)
-    row: dict[str, float] = {"jobs": float(len(part))}
-    for name, waits in (("recorded", real), ("simulated", found)):
-        slow = np.maximum((waits + part["run_time"].to_numpy(dtype=float)) / run, 1)
-        known = len(waits) > 0
-        row |= {
-            f"{name}_mean_wait": float(waits.mean()) if known else math.nan,
-            f"{name}_median_wait": float(np.median(waits)) if known else math.nan,
-            f"{name}_p95_wait": float(np.percentile(waits, 95)) if known else math.nan,
-            f"{name}_mean_bounded_slowdown": float(slow.mean()) if known else math.nan,
-            f"{name}_use": math.nan,
-        }
-    row["rank_correlation"] = spearman(found, real) if len(found) > 1 else math.nan
-    row["within_ten_minutes"] = float((np.abs(found - real) <= NEAR).mean()) if len(found) else math.nan
-    near = log_ratios(found, real) <= math.log(2) + 1e-12
-    row["within_twofold"] = float(near.mean()) if len(found) else math.nan
-    return row
+def _row(part: pd.DataFrame, spans: list[float]) -> list[float]:
+    """Return the figures of a group, as `OF_A_GROUP` names them; `spans` are the times of both sides (s)."""
+    found, real = floats(part, "wait"), floats(part, "recorded_wait")
+    work = float((part["size"] * part["run_time"]).sum())
+    sides: list[float] = []
+    for waits, span in zip((real, found), spans, strict=True):
+        side, use = _figures(part, waits), work / span if span else math.nan
+        sides += [side.mean, float(np.median(waits)), side.p95, side.slowdown, use]
+    near = float((np.abs(found - real) <= NEAR).mean())
+    twofold = float((log_ratios(found, real) <= math.log(2) + 1e-12).mean())
+    return [float(len(part)), *sides, spearman(found, real), near, twofold]

@@ -229,14 +229,9 @@ def _draws(
     x: Floats, labels: Integers, statistic: Statistic, resamples: int, rng: np.random.Generator
 ) -> Floats:
     order = np.argsort(labels, kind="stable")
-    cuts = np.flatnonzero(np.diff(labels[order])) + 1
-    parts = np.split(x[order], cuts)
-    return np.array(
-        [
-            statistic(np.concatenate([parts[i] for i in rng.integers(0, len(parts), len(parts))]))
-            for _ in range(resamples)
-        ]
-    )
+    parts = np.split(x[order], np.flatnonzero(np.diff(labels[order])) + 1)
+    drawn = (rng.integers(0, len(parts), len(parts)) for _ in range(resamples))
+    return np.array([statistic(np.concatenate([parts[at] for at in places])) for places in drawn])
 
 
 # --- blocks --------------------------------------------------------------------------------

@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from simsched.report.metrics.metrics import Floats
-
-Window = tuple[float, float]
+    from simsched.report.metrics.metrics import Floats, Window
 
 #: the name of the part with all nodes, in `use_by`
 ALL = "all nodes"
@@ -46,6 +44,12 @@ def kinds(nodes: pd.DataFrame) -> list[str]:
     """Return ``node`` and the pool types that some node has."""
     pools = [str(c).removeprefix("total_") for c in nodes.columns if str(c).startswith("total_")]
     return ["node", *(kind for kind in pools if nodes[f"total_{kind}"].any())]
+
+
+def main_kind(nodes: pd.DataFrame) -> str:
+    """Return the type whose use is shown: cores, else gpus, else whole nodes."""
+    known = kinds(nodes)
+    return next(kind for kind in ("core", "gpu", "node") if kind in known)
 
 
 def capacity(nodes: pd.DataFrame, kind: str) -> pd.Series[int]:

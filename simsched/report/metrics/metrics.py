@@ -27,14 +27,13 @@ References
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from simsched.report.columns import HELD
 from simsched.report.metrics.causes import by_cause
-from simsched.report.metrics.group_figures import JobGroups
 from simsched.report.metrics.plain_columns import column, floats, known, objects
 
 if TYPE_CHECKING:
@@ -45,6 +44,12 @@ if TYPE_CHECKING:
     from simsched.report.metrics.plain_columns import Table
 
 Floats = npt.NDArray[np.float64]
+GROUP_FIGURES = ("mean_wait", "median_wait", "p95_wait", "mean_bounded_slowdown", "core_hours", "share")
+"""The figures of groups, besides their number of jobs."""
+RECORDED_KWH = "recorded_kwh"
+"""The figure with the recorded energies; groups have it only if the workload has energies."""
+Window = tuple[float, float]
+"""(from, until) in seconds."""
 
 #: the run time below which slowdown is bounded, seconds [Feitelson97]
 TAU = 10.0
@@ -175,9 +180,7 @@ def area(jobs: Table, kind: str | None = None) -> Any:
     return column(np.asarray(run_time(jobs)) * held, jobs, "area")
 
 
-def utilisation(
-    jobs: Table, capacity: float, kind: str | None = None, window: tuple[float, float] | None = None
-) -> float:
+def utilisation(jobs: Table, capacity: float, kind: str | None = None, window: Window | None = None) -> float:
     """Return sum(run time · q) / (capacity · span) [Feitelson97], of the part of each job in `window`.
 
     `window` is (from, until) in seconds, the makespan by default; `kind` is node, core or
@@ -190,25 +193,20 @@ def utilisation(
     inside = np.maximum(inside, 0)
     held = np.asarray(size(done)) if kind is None else floats(done, HELD[kind])
     if "suspended" in done:  # spread over the time of the job: the table has only their sum
-        inside *= _of_run_time(done, np.asarray(run_time(done)) - floats(done, "suspended"))
+        length = np.asarray(run_time(done))
+        shares = (length - floats(done, "suspended")) / np.where(length > 0, length, np.nan)
+        inside *= np.where(np.isnan(shares), 1.0, shares)
     return _share(float(np.nansum(inside * held)), capacity * (high - low))
 
 
-def _of_run_time(jobs: Table, seconds: Floats) -> Floats:
-    """Return some seconds of each job as a share of its run time; 1 for a job that runs 0 s."""
-    ran = np.asarray(run_time(jobs))
-    shares = seconds / np.where(ran > 0, ran, np.nan)
-    return np.where(np.isnan(shares), 1.0, shares)
-
-
-def time_average(timeline: Table, column: str, window: tuple[float, float] | None = None) -> float:
+def time_average(timeline: Table, column: str, window: Window | None = None) -> float:
     """Return the mean over time of a column of the timeline: ∫ value dt / span; NaN for an empty span."""
     values = floats(timeline, column)
     lengths = holding(timeline, window)
     return _share(float((values * lengths).sum()), float(lengths.sum()))
 
 
-def holding(timeline: Table, window: tuple[float, float] | None = None) -> Floats:
+def holding(timeline: Table, window: Window | None = None) -> Floats:
     """Return the seconds for which each row of the timeline holds, cut to `window` = (from, until).
 
     The last row holds until the window's end, and not at all without a window.
@@ -222,9 +220,7 @@ def holding(timeline: Table, window: tuple[float, float] | None = None) -> Float
     return np.diff(edges)
 
 
-def utilisation_over_time(
-    timeline: Table, kind: str, total: float, window: tuple[float, float] | None = None
-) -> float:
+def utilisation_over_time(timeline: Table, kind: str, total: float, window: Window | None = None) -> float:
     """Return the time average of the used units of a type over `total` units [Feitelson97]."""
     return _share(time_average(timeline, f"used_{kind}", window), total)
 
@@ -251,7 +247,7 @@ def worth(jobs: Table) -> Any:
     return column(np.select([good, cut], ["good", "cut"], "bad"), jobs, "worth")
 
 
-def goodput(jobs: Table, capacity: float, window: tuple[float, float] | None = None) -> float:
+def goodput(jobs: Table, capacity: float, window: Window | None = None) -> float:
     """Return the utilisation by the jobs whose work is good (see `worth`) [Basney99].
 
     The work that checkpoints kept of earlier attempts is good as well, with the job; the time in which
@@ -269,7 +265,7 @@ def goodput(jobs: Table, capacity: float, window: tuple[float, float] | None = N
     return found + _share(float(np.nansum(more)), capacity * (high - low))
 
 
-def badput(jobs: Table, capacity: float, window: tuple[float, float] | None = None) -> float:
+def badput(jobs: Table, capacity: float, window: Window | None = None) -> float:
     """Return the utilisation by the jobs whose work is bad (see `worth`): lost work [Basney99].
 
     The frame has the last attempt of each job only.  Earlier attempts of requeued jobs are the rest
@@ -278,7 +274,7 @@ def badput(jobs: Table, capacity: float, window: tuple[float, float] | None = No
     return utilisation(jobs[worth(jobs) == "bad"], capacity, window=window or span(jobs))
 
 
-def cut_share(jobs: Table, capacity: float, window: tuple[float, float] | None = None) -> float:
+def cut_share(jobs: Table, capacity: float, window: Window | None = None) -> float:
     """Return the utilisation by jobs that the run ended at their limit and the trace completed (`worth`)."""
     return utilisation(jobs[worth(jobs) == "cut"], capacity, window=window or span(jobs))
 
@@ -302,11 +298,7 @@ def queue_length(jobs: Table) -> float:
 
 
 def loss_of_capacity(
-    jobs: Table,
-    timeline: Table,
-    capacity: float,
-    kind: str = "core",
-    window: tuple[float, float] | None = None,
+    jobs: Table, timeline: Table, capacity: float, kind: str = "core", window: Window | None = None
 ) -> float:
     """Return the share of capacity * time that idles while a queued job needs no more units [Tang11].
 
@@ -317,11 +309,7 @@ def loss_of_capacity(
 
 
 def loss_of_capacity_any(
-    jobs: Table,
-    timeline: Table,
-    capacity: float,
-    kind: str = "core",
-    window: tuple[float, float] | None = None,
+    jobs: Table, timeline: Table, capacity: float, kind: str = "core", window: Window | None = None
 ) -> float:
     """Return the share of capacity * time that idles while any job is queued, of any size [Zhang00].
 
@@ -332,11 +320,7 @@ def loss_of_capacity_any(
 
 
 def losses_of_capacity(
-    jobs: Table,
-    timeline: Table,
-    capacity: float,
-    kind: str = "core",
-    window: tuple[float, float] | None = None,
+    jobs: Table, timeline: Table, capacity: float, kind: str = "core", window: Window | None = None
 ) -> tuple[float, float]:
     """Return `loss_of_capacity` and `loss_of_capacity_any`; the smallest queued jobs are found once."""
     free = f"free_{kind}"
@@ -356,8 +340,9 @@ def smallest_queued(jobs: Table, time: Floats, kind: str = "core") -> Floats:
     result = objects(jobs, "result")
     waiting = jobs[np.logical_and.reduce([(result != never).astype(bool) for never in NEVER_QUEUED])]
     sizes = np.asarray(size(waiting)) if kind == "core" else floats(waiting, HELD[kind])
-    begin = np.searchsorted(time, _first_known(waiting, "eligible", "submit"), side="left")
-    stop = np.searchsorted(time, _first_known(waiting, "start", "end"), side="left")  # NaN sorts last
+    eligible, submit, start, end = (floats(waiting, n) for n in ("eligible", "submit", "start", "end"))
+    begin = np.searchsorted(time, np.where(np.isnan(eligible), submit, eligible), side="left")
+    stop = np.searchsorted(time, np.where(np.isnan(start), end, start), side="left")  # NaN sorts last
     smallest = np.full(len(time), np.inf)
     used = np.flatnonzero((begin < stop) & (sizes > 0))
     used = used[np.lexsort((begin[used], -sizes[used]))]  # largest first: a smaller size replaces it
@@ -372,17 +357,8 @@ def smallest_queued(jobs: Table, time: Floats, kind: str = "core") -> Floats:
     return smallest
 
 
-def _first_known(jobs: Table, name: str, other: str) -> Floats:
-    """Return a column of floats, and another one where it is NaN."""
-    values = floats(jobs, name)
-    return np.where(np.isnan(values), floats(jobs, other), values)
-
-
 def fragmentation(
-    timeline: Table,
-    totals: Mapping[str, int],
-    kind: str = "core",
-    window: tuple[float, float] | None = None,
+    timeline: Table, totals: Mapping[str, int], kind: str = "core", window: Window | None = None
 ) -> float:
     """Return the share of the free units that are on partly used nodes, averaged over time.
 
@@ -402,7 +378,7 @@ def fragmentation(
     return _share(float((broken * lengths).sum()), float(lengths.sum()))
 
 
-def down_share(timeline: Table, kind: str, total: float, window: tuple[float, float] | None = None) -> float:
+def down_share(timeline: Table, kind: str, total: float, window: Window | None = None) -> float:
     """Return the time average of down or drained units over `total` [Schroeder06]: 1 - availability."""
     down = f"down_{kind}"
     return _share(time_average(timeline, down, window), total) if down in timeline else float("nan")
@@ -420,13 +396,9 @@ def describe(values: Any, percentiles: Sequence[float] = PERCENTILES) -> dict[st
         return {"count": 0.0, **dict.fromkeys(["mean", "std", "min", *names, "max"], float("nan"))}
     quantiles = np.percentile(finite, list(percentiles))
     spread = float(finite.std(ddof=1)) if len(finite) > 1 else 0.0
-    ends = {
-        "count": float(len(finite)),
-        "mean": float(finite.mean()),
-        "std": spread,
-        "min": float(finite.min()),
-    }
-    return {**ends, **dict(zip(names, map(float, quantiles), strict=True)), "max": float(finite.max())}
+    shown = dict(zip(names, map(float, quantiles), strict=True))
+    low, mean, high = float(finite.min()), float(finite.mean()), float(finite.max())
+    return {"count": float(len(finite)), "mean": mean, "std": spread, "min": low, **shown, "max": high}
 
 
 NO_KEY = "-"
@@ -461,12 +433,54 @@ def by_text(jobs: Table, name: str) -> JobGroups:
     return groups(jobs, labels.tolist(), codes)
 
 
+class JobGroups(NamedTuple):
+    """The figures of each group that has jobs, in the order of `labels`."""
+
+    labels: Sequence[Any]
+    figures: dict[str, Floats]
+
+
 def groups(jobs: Table, labels: Sequence[Any], codes: npt.NDArray[np.intp]) -> JobGroups:
     """Return the figures of groups of the jobs that ran; `codes` has the place of each one's in `labels`."""
     done = measured(jobs)
-    values = (np.asarray(done["wait"]), np.asarray(done["bounded_slowdown"]), np.asarray(area(done)))
-    energies = floats(done, "recorded_energy") if "recorded_energy" in jobs else None
-    return JobGroups.of(labels, codes, values, energies)
+    waits, slowdowns, areas = (np.asarray(of) for of in (done["wait"], done["bounded_slowdown"], area(done)))
+    counts = np.bincount(codes, minlength=len(labels))
+    hours = np.bincount(codes, np.nan_to_num(areas), len(labels)) / 3600
+    figures: dict[str, Floats] = {
+        "jobs": counts.astype(np.float64),
+        "mean_wait": _means(codes, waits, counts),
+        "median_wait": _quantiles(codes, waits, counts, 0.5),
+        "p95_wait": _quantiles(codes, waits, counts, 0.95),
+        "mean_bounded_slowdown": _means(codes, slowdowns, counts),
+        "core_hours": hours,
+        "share": hours / max(float(hours.sum()), 1e-300),  # 0 and not NaN if no job did any work
+    }
+    energies = floats(done, "recorded_energy") if "recorded_energy" in jobs else np.full(1, np.nan)
+    if not np.isnan(energies).all():
+        figures[RECORDED_KWH] = np.bincount(codes, np.nan_to_num(energies), len(labels)) / 3.6e6
+    there = np.flatnonzero(counts)
+    kept = [labels[place] for place in there.tolist()]
+    return JobGroups(kept, {name: values[there] for name, values in figures.items()})
+
+
+def _means(codes: npt.NDArray[np.intp], values: Floats, counts: npt.NDArray[np.intp]) -> Floats:
+    means: Floats = np.bincount(codes, values, len(counts)) / np.maximum(counts, 1)
+    return means
+
+
+def _quantiles(
+    codes: npt.NDArray[np.intp], values: Floats, counts: npt.NDArray[np.intp], share: float
+) -> Floats:
+    """Return a quantile of each group, interpolated between two values; any number for an empty group."""
+    if not len(values):
+        return np.zeros(len(counts))
+    ordered = values[np.lexsort((values, codes))]
+    last = np.maximum(np.cumsum(counts) - 1, 0)
+    after = np.maximum(counts - 1, 0)
+    place = last - after + after * share
+    low = place.astype(np.intp)
+    found: Floats = ordered[low] + (ordered[np.minimum(low + 1, last)] - ordered[low]) * (place - low)
+    return found
 
 
 def cause_rows(jobs: Table) -> list[tuple[str, str, int, Any]]:

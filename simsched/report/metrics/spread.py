@@ -85,13 +85,8 @@ def failure_cost(jobs: pd.DataFrame, allocations: pd.DataFrame, kind: str = "cor
     """Return the lost work [Schroeder06]: of FAILED jobs, and of all but the last attempt of each job."""
     failed = ran(jobs)
     failed = failed[failed["result"] == "FAILED"]
-    again = allocations[allocations["type"] == kind] if len(allocations) else allocations
-    last = (
-        again.groupby("id", sort=False)["attempt"].transform("max")
-        if len(again)
-        else pd.Series([], dtype=int)
-    )
-    early = again[again["attempt"] < last] if len(again) else again
-    seconds = ((early["release"] - early["alloc"]) * early["units"]).sum() if len(early) else 0.0
-    restarted = int(early["id"].nunique()) if len(early) else 0
-    return FailureCost(float(area(failed).sum()), float(seconds), len(failed), restarted)
+    early = allocations[allocations["type"] == kind]
+    if len(early):
+        early = early[early["attempt"] < early.groupby("id", sort=False)["attempt"].transform("max")]
+    seconds = float(((early["release"] - early["alloc"]) * early["units"]).sum())
+    return FailureCost(float(area(failed).sum()), seconds, len(failed), int(early["id"].nunique()))

@@ -97,12 +97,7 @@ def metric(name: str) -> Metric:
 
 
 def summarise(
-    jobs: Table,
-    timeline: Table,
-    totals: Mapping[str, int],
-    *,
-    warm_up: float = 0.0,
-    drain: float = 0.0,
+    jobs: Table, timeline: Table, totals: Mapping[str, int], *, warm_up: float = 0.0, drain: float = 0.0
 ) -> dict[str, float]:
     """Return every figure of `METRICS` plus ``utilisation_T`` and ``down_T`` of each resource type T.
 
@@ -148,31 +143,30 @@ def _counts(jobs: Table) -> dict[str, float]:
     return {"jobs": float(len(jobs)), "jobs_run": float(len(m.ran(jobs))), **each}
 
 
+_OF_JOBS = {
+    "wait": ("mean", "median", "p90", "p95", "p99", "max"),
+    "turnaround": ("mean", "median"),
+    "bounded_slowdown": ("mean", "median", "p95"),
+    "per_processor_bounded_slowdown": ("mean",),
+}
+"""Column of `metrics.measured` → its figures, as in ``p95_wait``."""
+
+
 def _times(jobs: Table) -> dict[str, float]:
     done = m.measured(jobs)
-    waits, slow = m.describe(done["wait"]), m.describe(done["bounded_slowdown"])
-    responses, accuracy = m.describe(done["turnaround"]), m.describe(m.estimate_accuracy(done))
-    return {
+    figures = {
         "makespan": m.makespan(jobs),
         "throughput": m.throughput(jobs),
-        "mean_wait": waits["mean"],
-        "median_wait": waits["p50"],
-        "p90_wait": waits["p90"],
-        "p95_wait": waits["p95"],
-        "p99_wait": waits["p99"],
-        "max_wait": waits["max"],
         "share_waited": float((done["wait"] > 0).mean()) if len(done) else math.nan,
-        "mean_turnaround": responses["mean"],
-        "median_turnaround": responses["p50"],
-        "mean_bounded_slowdown": slow["mean"],
-        "median_bounded_slowdown": slow["p50"],
-        "p95_bounded_slowdown": slow["p95"],
-        "mean_per_processor_bounded_slowdown": m.describe(done["per_processor_bounded_slowdown"])["mean"],
         "area_weighted_response": m.area_weighted_response(jobs),
         "backfill_share": m.backfill_share(jobs),
-        "estimate_accuracy": accuracy["mean"],
+        "estimate_accuracy": m.describe(m.estimate_accuracy(done))["mean"],
         "mean_queue_length": m.queue_length(jobs),
     }
+    for column, names in _OF_JOBS.items():
+        found = m.describe(done[column])
+        figures |= {f"{name}_{column}": found["p50" if name == "median" else name] for name in names}
+    return figures
 
 
 def _use(

@@ -26,7 +26,7 @@ from simsched.study.stats import interval
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from simsched.report.compare import Interval
+    from simsched.report.metrics.intervals import Interval
     from simsched.study.runs.single_run import RunRow
     from simsched.study.runs.workers import Workers
     from simsched.study.search_values import SizingRequest
