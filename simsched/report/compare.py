@@ -16,7 +16,7 @@ from simsched.report.metrics.metrics import bounded_slowdown, ran, turnaround, w
 from simsched.text_table import PAGE_WIDTH, fitted_table, html_table, markdown_table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from simsched.report.data.tables import RunTables
 
@@ -174,12 +174,10 @@ PAIRS = "Mean wait of the run in the row less that of the run in the column; in 
 """What `pair_table` shows."""
 
 
-def side_by_side(summaries: Mapping[str, Mapping[str, float]]) -> pd.DataFrame:
-    """Return one row per figure and one column per run, in the order of the first run's figures."""
-    names: Sequence[str] = list(dict.fromkeys(name for s in summaries.values() for name in s))
-    return pd.DataFrame(
-        {run: [s.get(n, np.nan) for n in names] for run, s in summaries.items()}, index=list(names)
-    )
+def figures_of(runs: Sequence[RunTables]) -> Iterator[tuple[str, list[float]]]:
+    """Yield each figure with its value in each run or NaN, in the order of the first run's figures."""
+    for name in dict.fromkeys(name for run in runs for name in run.summary):
+        yield name, [run.summary.get(name, math.nan) for run in runs]
 
 
 # --- by group -------------------------------------------------------------------------

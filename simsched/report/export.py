@@ -11,7 +11,7 @@ from pandas.api.types import is_numeric_dtype
 
 from simsched import human
 from simsched.declare.answers import Row, json_text, row_of
-from simsched.report.compare import compare_runs, side_by_side
+from simsched.report.compare import compare_runs, figures_of
 from simsched.report.metrics.classes import day, run_time_class, size_class
 from simsched.report.metrics.metrics import GROUP_FIGURES, by, ran
 from simsched.report.metrics.summary import metric
@@ -138,7 +138,7 @@ class ReportAnswer(TypedDict):
 
 def as_json(runs: Sequence[RunTables]) -> str:
     """Return the figures of runs, the runs and their comparisons as JSON, as `ReportAnswer` declares it."""
-    names = dict.fromkeys(name for run in runs for name in run.summary)
+    names = [name for name, _ in figures_of(runs)]
     document: ReportAnswer = {
         "figures": {n: {"unit": metric(n).unit, "meaning": metric(n).meaning} for n in names},
         "runs": [_record(run) for run in runs],
@@ -155,8 +155,8 @@ def as_csv(runs: Sequence[RunTables]) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(["metric", "unit", *(cell(r.name) for r in runs)])
-    for name, row in _figures(runs).iterrows():
-        writer.writerow([name, metric(str(name)).unit, *("" if math.isnan(v) else f"{v:.12g}" for v in row)])
+    for name, row in figures_of(runs):
+        writer.writerow([name, metric(name).unit, *("" if math.isnan(v) else f"{v:.12g}" for v in row)])
     return out.getvalue()
 
 
@@ -195,8 +195,8 @@ def table_formats(
 def as_markdown(runs: Sequence[RunTables]) -> str:
     """Return the figures as a Markdown table, then the reasons and the paired comparisons."""
     rows = [
-        [str(name).replace("_", " "), *(human.quantity(v, metric(str(name)).unit) for v in row)]
-        for name, row in _figures(runs).iterrows()
+        [name.replace("_", " "), *(human.quantity(v, metric(name).unit) for v in row)]
+        for name, row in figures_of(runs)
         if any(math.isfinite(v) for v in row)
     ]
     parts = [markdown_table(["", *(r.name for r in runs)], rows)]
@@ -215,11 +215,6 @@ def as_markdown(runs: Sequence[RunTables]) -> str:
                 markdown_table(head, reasons),
             ]
     return "\n\n".join(parts) + "\n"
-
-
-def _figures(runs: Sequence[RunTables]) -> pd.DataFrame:
-    table = side_by_side({str(i): r.summary for i, r in enumerate(runs)})
-    return table.set_axis([r.name for r in runs], axis="columns")
 
 
 def _record(run: RunTables) -> RunRecord:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from simsched.report import text_report
-from simsched.report.compare import compare, compare_runs, paired, side_by_side
+from simsched.report.compare import compare, compare_runs, figures_of, paired
 from simsched.report.metrics.intervals import bootstrap
 from simsched.report.run_views import load_run
 
@@ -87,11 +88,12 @@ def test_runs_without_a_common_job(story):
     assert found.verdict == "within noise"
 
 
-def test_side_by_side_keeps_every_figure():
-    table = side_by_side({"a": {"x": 1.0, "y": 2.0}, "b": {"y": 3.0, "z": 4.0}})
-    assert table.index.tolist() == ["x", "y", "z"]
-    assert table.loc["y"].tolist() == [2, 3]
-    assert math.isnan(table.loc["x", "b"])
+def test_figures_of_runs_keep_every_figure():
+    runs = [SimpleNamespace(summary={"x": 1.0, "y": 2.0}), SimpleNamespace(summary={"y": 3.0, "z": 4.0})]
+    table = dict(figures_of(runs))
+    assert [*table] == ["x", "y", "z"]
+    assert table["y"] == [2, 3]
+    assert math.isnan(table["x"][1])
 
 
 def test_equal_numbers_of_different_workloads_are_not_paired(write_run, story):

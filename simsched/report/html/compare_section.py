@@ -14,6 +14,7 @@ from simsched.report.compare import (
     Comparison,
     changes,
     compare_runs,
+    figures_of,
     noise_text,
     pair_table,
     paired,
@@ -125,8 +126,7 @@ def _all_pairs(runs: Sequence[RunTables], pairs: Sequence[Comparison]) -> str:
 def _figures(runs: Sequence[RunTables], pairs: Sequence[Comparison]) -> str:
     """Return the table of all figures, one column per run, better and worse ones in colour."""
     rows = []
-    for name in dict.fromkeys(name for run in runs for name in run.summary):
-        values = [run.summary.get(name, math.nan) for run in runs]
+    for name, values in figures_of(runs):
         if any(math.isfinite(v) and v for v in values):
             known, noise = metric(name), ["", *(_noise(name, found) for found in pairs)]
             title, label = escape(known.meaning), escape(name.replace("_", " "))

@@ -73,10 +73,10 @@ def packed_waits(run: RunTables, tick: float, islands: Islands) -> dict[str, Any
 
 def panel(prefix: str, run: RunTables) -> str:
     """Return the panel that explains one job, which the reader chooses, or says where it is explained."""
-    if not has_waits(run):
-        found = changes(run)
-        if found is None:
-            return ""
+    found = changes(run)
+    if found is None:
+        return ""
+    if found > MOST_CHANGES:
         return (
             '<section class="panel"><h2>Why one job waited</h2><p class="note">The causes of all waits have '
             f"{found:,} periods, and a page has room for {MOST_CHANGES:,}: see "

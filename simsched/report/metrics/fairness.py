@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from simsched.report.metrics.metrics import measured, ran
-from simsched.report.metrics.plain_columns import PlainColumns, known, objects
+from simsched.report.metrics.plain_columns import known, objects
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,29 +37,18 @@ def jain(values: Any) -> float:
     return float(x.sum()) ** 2 / (len(x) * squares) if squares else float("nan")
 
 
-def users_mean_bounded_slowdown(jobs: Table) -> Any:
-    """Return the mean bounded slowdown of each user's jobs that ran; jobs of unknown users are ignored.
+def jain_of_users(jobs: Table) -> float:
+    """Return the Jain index of the users' mean bounded slowdowns [Vasupongayya05]; NaN without users.
 
-    The users are in alphabetical order, those of a frame as the index of a series.
+    Jobs of unknown users are ignored.
     """
     done = measured(jobs)
     of_user = known(objects(done, "user"))
     users = list(map(str, objects(done, "user")[of_user]))
-    names = sorted(set(users))
-    number = {name: at for at, name in enumerate(names)}
+    number = {name: at for at, name in enumerate(sorted(set(users)))}
     places = np.fromiter(map(number.__getitem__, users), np.int64, len(users))
-    sums = np.bincount(places, np.asarray(done["bounded_slowdown"])[of_user], len(names))
-    means = sums / np.bincount(places, minlength=len(names))
-    if isinstance(jobs, PlainColumns):
-        return means
-    import pandas as pd
-
-    return pd.Series(means, index=pd.Index(names, name="user"), name="bounded_slowdown")
-
-
-def jain_of_users(jobs: Table) -> float:
-    """Return the Jain index of the users' mean bounded slowdowns [Vasupongayya05]; NaN without users."""
-    return jain(users_mean_bounded_slowdown(jobs)) if known(objects(jobs, "user")).any() else float("nan")
+    sums = np.bincount(places, np.asarray(done["bounded_slowdown"])[of_user], len(number))
+    return jain(sums / np.bincount(places, minlength=len(number)))
 
 
 @dataclass(frozen=True, slots=True)
