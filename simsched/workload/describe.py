@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, TypedDict
 
+import numpy as np
+
 from simsched.formats.rfc.clock import ClockDocument
 from simsched.workload.flat_counts import procs_of
 from simsched.workload.transforms.transforms import seconds_of
 
 if TYPE_CHECKING:
-    import numpy as np
     import numpy.typing as npt
 
     from simsched.formats.rfc.clock import Clock
@@ -183,14 +184,17 @@ def describe(workload: Workload, *, capacity: int | None = None) -> WorkloadSumm
     `capacity` (processors) turns work into load; None takes ``MaxProcs`` of the header, and
     without it there is no load.  Everything is JSON: numbers, texts, lists.
     """
-    import numpy as np
-
     jobs = workload.jobs
     submit = np.array([job.submit for job in jobs], dtype=float)
     procs = np.array([procs_of(job.procs, job.jobspec) for job in jobs], dtype=float)
     run = np.array([seconds_of(job) for job in jobs], dtype=float)
     limit = np.array([np.nan if job.duration is None else job.duration for job in jobs], dtype=float)
-    capacity = capacity or _capacity(workload)
+    work, span = procs * run, float(submit[-1] - submit[0]) if len(jobs) else 0.0
+    if not capacity:
+        stated = workload.header.get("MaxProcs", "").split()
+        capacity = (
+            (int(stated[0]) or None) if stated and stated[0].isdigit() and len(stated[0]) < 10 else None
+        )
     return {
         "name": workload.name,
         "kind": workload.kind,
@@ -205,34 +209,27 @@ def describe(workload: Workload, *, capacity: int | None = None) -> WorkloadSumm
             for reason, count, places in workload.skip_table()
         ],
         **_dates(workload),
-        "span_seconds": float(submit[-1] - submit[0]) if len(jobs) else 0.0,
+        "span_seconds": span,
         "capacity": capacity,
         "shapes": len({id(job.jobspec) for job in jobs}),
         "size": _spread(procs),
         "runtime": _spread(run),
-        "work_processor_hours": float((procs * run).sum()) / 3600,
-        "load": _load(submit, procs * run, capacity),
-        "weeks": _weeks(submit, procs * run, capacity, workload.clock),
+        "work_processor_hours": float(work.sum()) / 3600,
+        "load": float(work.sum() / (capacity * span)) if capacity and span > 0 else None,
+        "weeks": _weeks(submit, work, capacity, workload.clock),
         "sizes": _sizes(procs),
         "run_times": _times(run),
         "hours_of_day": _hours(submit, workload),
         "estimates": _estimates(run, limit),
-        "users": _ranked([job.user for job in jobs], procs * run),
-        "queues": _ranked([job.queue for job in jobs], procs * run),
+        "users": _ranked([job.user for job in jobs], work),
+        "queues": _ranked([job.queue for job in jobs], work),
         "statuses": dict(Counter(job.status or "unknown" for job in jobs).most_common()),
         "unlimited": int(np.isnan(limit).sum()),
         "dependent": sum(bool(job.dependencies) for job in jobs),
     }
 
 
-def _capacity(workload: Workload) -> int | None:
-    text = workload.header.get("MaxProcs", "").split()
-    return int(text[0]) if text and text[0].isdigit() and len(text[0]) < 10 and int(text[0]) > 0 else None
-
-
 def _spread(values: Floats) -> QuantityInNumbers | None:
-    import numpy as np
-
     if not len(values):
         return None
     low, median, high = np.percentile(values, [5, 50, 95])
@@ -246,16 +243,7 @@ def _spread(values: Floats) -> QuantityInNumbers | None:
     }
 
 
-def _load(submit: Floats, work: Floats, capacity: int | None) -> float | None:
-    """Offered load: work over capacity times the span of submissions."""
-    if capacity is None or len(submit) < 2 or submit[-1] <= submit[0]:
-        return None
-    return float(work.sum() / (capacity * (submit[-1] - submit[0])))
-
-
 def _weeks(submit: Floats, work: Floats, capacity: int | None, clock: Clock | None) -> list[WeekOfJobs]:
-    import numpy as np
-
     if not len(submit):
         return []
     week = ((submit - submit[0]) // WEEK).astype(np.int64)
@@ -278,8 +266,6 @@ def _weeks(submit: Floats, work: Floats, capacity: int | None, clock: Clock | No
 
 def _sizes(procs: Floats) -> list[JobsFromTo]:
     """Jobs by size class: 1, 2, 3-4, 5-8 … (the class ends at a power of two)."""
-    import numpy as np
-
     if not len(procs):
         return []
     classes = np.ceil(np.log2(np.maximum(procs, 1))).astype(np.int64)
@@ -291,8 +277,6 @@ def _sizes(procs: Floats) -> list[JobsFromTo]:
 
 
 def _times(run: Floats) -> list[JobsFromTo]:
-    import numpy as np
-
     if not len(run):
         return []
     index = np.searchsorted(TIME_EDGES, run, side="right") - 1
@@ -315,8 +299,6 @@ def _dates(workload: Workload) -> DatesOfLog:
 
 def _hours(submit: Floats, workload: Workload) -> list[int]:
     """Jobs by hour of the day, in local time if the header has the start and the time zone."""
-    import numpy as np
-
     header, clock = workload.header, workload.clock
     offset = sum(_integer(header.get(key, "")) for key in ("UnixStartTime", "TimeZone"))
     local = submit + offset if clock is None else clock.local_seconds(submit)
@@ -331,8 +313,6 @@ def _integer(text: str) -> int:
 
 def _estimates(run: Floats, limit: Floats) -> LimitAccuracy | None:
     """The accuracy of the limits (run time over limit), and the popular limits."""
-    import numpy as np
-
     known = ~np.isnan(limit) & (limit > 0)
     if not known.any():
         return None

@@ -19,7 +19,7 @@ from simsched.garbage import collector_paused
 from simsched.workload.job import Job, Workload
 from simsched.workload.mapping import JobMap, ReadOptions, SiteReading
 from simsched.workload.reader_plugins import KIND, given_reader, recognising_reader
-from simsched.workload.source import Source
+from simsched.workload.source import Source, is_parquet
 
 
 class Frame(Protocol):
@@ -33,7 +33,6 @@ class Frame(Protocol):
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from simsched.formats.rfc.clock import DateText
     from simsched.formats.sss import Names
     from simsched.workload.reader_plugins import PluginReader, WorkloadReader
     from simsched.workload.readers.tables.column_map import ColumnMap
@@ -160,9 +159,13 @@ def load_workload(
     table, map, columns = _column_map(map, columns)  # noqa: A001
     _check_arguments(procs_per_node, limit, names, seed)
     source, given = (_FRAME, "data frame") if is_frame(path_or_bundled) else _opened(path_or_bundled)
-    zone, start = _dates(time_zone, start_date)
+    check("time_zone", time_zone, str | None, "the name of a time zone")
+    zone = None if time_zone is None else zone_name(time_zone, "time_zone")
+    start = None if start_date is None else parse_date(start_date, "start_date")
     reading = ReadOptions(
-        **_place_of(source),
+        source=source.name,
+        name=source.stem,
+        folder=None if source.content is not None else source.path.parent,
         table=table,
         maps=map if map is None or isinstance(map, str | JobMap) else texts("map", map),
         procs_per_node=procs_per_node,
@@ -181,28 +184,23 @@ def load_workload(
     return replace(found, header=dated_header(found.header, zone, start)) if zone or start else found
 
 
-def _dates(zone: str | None, start: str | None) -> tuple[str | None, DateText | None]:
-    """Return the time zone and the date of second 0 that the options give."""
-    check("time_zone", zone, str | None, "the name of a time zone")
-    name = None if zone is None else zone_name(zone, "time_zone")
-    return name, None if start is None else parse_date(start, "start_date")
-
-
-def _place_of(source: Source) -> dict[str, Any]:
-    folder = None if source.content is not None else source.path.parent
-    return {"source": source.name, "name": source.stem, "folder": folder}
-
-
 def _read_as_given(
     source: Any, reading: ReadOptions, insisted: str | WorkloadReader | None, given: str
 ) -> Workload:
     """Read a source, or a data frame; errors have the path as the user gave it."""
     if is_frame(source):
-        return _read_frame(source, reading)
+        if reading.table is None:
+            from simsched.workload.readers.tables.own_frame import is_own_frame, read_own_frame
+
+            if is_own_frame(source):
+                return read_own_frame(source, reading)
+        return READERS["table"].parse(source, reading)
     try:
         found = _read(source, reading, insisted)
     except SimschedError as error:
-        raise _as_given(error, source.name, given) from error.__cause__
+        if (error.where or "").startswith(given):
+            raise
+        raise error.renamed(source.name, given) from error.__cause__  # readers have the file name alone
     unused = reading.maps is not None and found.kind in STATED
     return replace(found, notes=(*found.notes, UNUSED_MAP)) if unused else found
 
@@ -219,9 +217,13 @@ def _read(source: Source, reading: ReadOptions, insisted: str | WorkloadReader |
         return _read_folder(source, reading)
     if insisted is not None or reading.columns or reading.delimiter:
         return _insisted(insisted or "sacct").read(source, reading)
-    packed = _read_bytes(source, reading)
-    if packed is not None:
-        return packed
+    if is_parquet(source):
+        return READERS["table"].read(source, reading)
+    is_archive = source.path.name.endswith(_ARCHIVES) or source.first_bytes(262)[257:] == b"ustar"
+    if is_archive and source.content is None:
+        from simsched.workload.readers.flux_jobs import read_flux_archive
+
+        return read_flux_archive(source.path, reading)
     head = source.head()
     plugin = recognising_reader(head)
     if plugin is not None:
@@ -247,27 +249,6 @@ def _read(source: Source, reading: ReadOptions, insisted: str | WorkloadReader |
         raise unrecognised(text, source.name, WORKLOAD, known) or error from None
 
 
-def _read_frame(frame: Any, reading: ReadOptions) -> Workload:
-    """Read a frame by a column map, or one whose columns have our names."""
-    if reading.table is None:
-        from simsched.workload.readers.tables.own_frame import is_own_frame, read_own_frame
-
-        if is_own_frame(frame):
-            return read_own_frame(frame, reading)
-    return READERS["table"].parse(frame, reading)
-
-
-def _read_bytes(source: Source, reading: ReadOptions) -> Workload | None:
-    """Read a source whose content is not text: Parquet, or an archive of Flux jobs; None for a text."""
-    if _is_parquet(source):
-        return READERS["table"].read(source, reading)
-    if _is_archive(source):
-        from simsched.workload.readers.flux_jobs import read_flux_archive
-
-        return read_flux_archive(source.path, reading)
-    return None
-
-
 def _read_folder(source: Source, reading: ReadOptions) -> Workload:
     """Read a folder of Parquet files as one table, any other as a folder of Flux jobs."""
     from simsched.workload.readers.flux_jobs import read_flux_folder
@@ -277,25 +258,6 @@ def _read_folder(source: Source, reading: ReadOptions) -> Workload:
     if any(next(files, None) is not None for files in parts):
         return READERS["table"].read(source, reading)
     return read_flux_folder(source.path, reading)
-
-
-def _is_parquet(source: Source) -> bool:
-    """Whether the content is Parquet, by its first bytes."""
-    if source.content is not None:
-        return source.content.startswith(_PARQUET)
-    with source.path.open("rb") as stream:
-        return stream.read(len(_PARQUET)) == _PARQUET
-
-
-def _is_archive(source: Source) -> bool:
-    """Whether a file is a tar archive: by its name, or by the mark in its first header."""
-    if source.content is not None:
-        return False
-    if source.path.name.endswith(_ARCHIVES):
-        return True
-    with source.path.open("rb") as stream:
-        stream.seek(257)
-        return stream.read(5) == b"ustar"
 
 
 def _preset_of(source: Source, head: str) -> ColumnMap | None:
@@ -367,11 +329,6 @@ def _opened(given: str | Path | Source) -> tuple[Source, str]:
     return source, name_of(given)
 
 
-def _as_given(error: SimschedError, name: str, given: str) -> SimschedError:
-    """Return an error with the path as the user gave it; readers have the file name alone."""
-    return error if (error.where or "").startswith(given) else error.renamed(name, given)
-
-
 def resolve_workload(path: str | Path) -> Path:
     """Return the file or folder of jobs that a path or a bundled name means; errors as `resolve`."""
     if isinstance(path, str | Path) and str(path) not in ("", "-") and bundled.is_folder(path):
@@ -400,7 +357,6 @@ def _insisted(kind: str | WorkloadReader) -> Format | PluginReader:
     return plugin
 
 
-_PARQUET = b"PAR1"
 _ARCHIVES = (".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz")
 _FRAME = Source(Path("data frame"), "data frame", b"")
 #: Formats as which a table may be recognised, and which a preset overrules.

@@ -54,6 +54,13 @@ class Source:
             name = name.removesuffix(ending)
         return name or self.name
 
+    def first_bytes(self, number: int) -> bytes:
+        """Return the first bytes of the file as it is, compressed or not."""
+        if self.content is not None:
+            return self.content[:number]
+        with self.path.open("rb") as stream:
+            return stream.read(number)
+
     def head(self) -> str:
         """Return the first 64 KB as text, from which the format is recognised."""
         with self._open() as stream:
@@ -85,6 +92,11 @@ class Source:
         given = self.path if self.content is None else self.content
         with opened(given, where=self.name, by_line=by_line) as stream:
             yield stream
+
+
+def is_parquet(source: Source) -> bool:
+    """Whether the content is Parquet, by its first bytes."""
+    return source.first_bytes(4) == b"PAR1"
 
 
 def _piped(pipe: Path) -> bytes:

@@ -21,6 +21,8 @@ from dataclasses import dataclass
 from math import isfinite, log
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from simsched.errors import ConfigError, SimschedError
 from simsched.formats.rfc.calls import parse_call
 from simsched.formats.rfc.duration import MAX_SECONDS
@@ -28,7 +30,6 @@ from simsched.formats.rfc.duration import MAX_SECONDS
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import numpy as np
     import numpy.typing as npt
 
     Floats = npt.NDArray[np.float64]
@@ -36,14 +37,10 @@ if TYPE_CHECKING:
 
 
 def _constant(given: tuple[float, ...], number: int, _: np.random.Generator) -> Floats:
-    import numpy as np
-
     return np.full(number, given[0])
 
 
 def _loguniform(given: tuple[float, ...], number: int, rng: np.random.Generator) -> Floats:
-    import numpy as np
-
     return np.exp(rng.uniform(log(given[0]), log(given[1]), number))
 
 
@@ -58,8 +55,6 @@ def at_quantiles(values: tuple[float, ...], levels: Floats) -> Floats:
     >>> at_quantiles((1.0, 100.0), np.array([0.0, 0.5, 1.0])).round(6).tolist()
     [1.0, 10.0, 100.0]
     """
-    import numpy as np
-
     steps = np.linspace(0, 1, len(values))
     # 0 has no logarithm: it counts as a value that is far smaller than any other.
     small = min((value for value in values if value > 0), default=1.0) * 1e-3
@@ -129,8 +124,6 @@ class Distribution:
 
     def draw(self, number: int, rng: np.random.Generator) -> Floats:
         """Draw `number` values in seconds, at most `MAX_SECONDS`."""
-        import numpy as np
-
         with np.errstate(over="ignore", invalid="ignore"):
             values: Floats = np.fmin(KINDS[self.kind][2](self.given, number, rng), MAX_SECONDS)
         return values

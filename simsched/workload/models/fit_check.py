@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, NotRequired
 
+import numpy as np
+
 from simsched.declare.answers import OrNull, extended, row_of, written
 from simsched.errors import SimschedError
 from simsched.workload.models.log_fit import CLASSES, LogColumns, fit_log
@@ -17,7 +19,6 @@ from simsched.workload.transforms.transforms import time_slice
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import numpy as np
     import numpy.typing as npt
 
     from simsched.workload.job import Workload
@@ -42,8 +43,6 @@ class Distance:
 
 def quantities(workload: Workload) -> dict[str, Floats]:
     """Return the samples of each quantity of a workload, by name; a quantity that is not known is absent."""
-    import numpy as np
-
     table = LogColumns.of(workload)
     memory = np.array([job.memory for job in table.jobs if job.memory], dtype=float)
     found = {
@@ -63,8 +62,6 @@ def quantities(workload: Workload) -> dict[str, Floats]:
 
 
 def _by_day(table: LogColumns) -> Floats:
-    import numpy as np
-
     days = ((table.local - table.local[0]) // DAY).astype(np.int64)
     return np.bincount(days).astype(float)
 
@@ -82,8 +79,6 @@ def distance(one: Floats, two: Floats, name: str = "") -> Distance:
     >>> distance(np.array([1.0, 2.0]), np.array([2.0, 4.0]))
     Distance(ks=0.5, factor=2.0)
     """
-    import numpy as np
-
     grid = np.union1d(one, two)
     gaps = [np.searchsorted(np.sort(sample), grid, side="right") / len(sample) for sample in (one, two)]
     ks = float(np.abs(gaps[0] - gaps[1]).max())
@@ -98,8 +93,6 @@ def distance(one: Floats, two: Floats, name: str = "") -> Distance:
 
 def _quantiles(values: Floats, levels: Floats) -> Floats:
     """Return the values of the inverse of the empirical distribution function."""
-    import numpy as np
-
     ordered = np.sort(values)
     places: Floats = ordered[np.minimum((levels * len(ordered)).astype(np.int64), len(ordered) - 1)]
     return places

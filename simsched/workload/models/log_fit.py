@@ -17,13 +17,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from simsched.errors import WorkloadError
 from simsched.workload.flat_counts import demand
 from simsched.workload.models.distribution import Distribution
 from simsched.workload.models.log_model import DAY, HOUR, MONTH, WEEK, JobClass, LogModel, Shares, frequent
 
 if TYPE_CHECKING:
-    import numpy as np
     import numpy.typing as npt
 
     from simsched.formats.jobspec.jobspec import Jobspec
@@ -43,8 +44,6 @@ def clusters(features: Floats, kind: Integers, number: int) -> Integers:
 
     Each kind gets clusters in proportion to its rows, and at least one.
     """
-    import numpy as np
-
     found = np.zeros(len(features), dtype=np.int64)
     start = 0
     for one in np.unique(kind):
@@ -57,8 +56,6 @@ def clusters(features: Floats, kind: Integers, number: int) -> Integers:
 
 def kmeans(points: Floats, number: int) -> Integers:
     """Return a cluster (from 0) per point; there are at most `number`, none of them empty."""
-    import numpy as np
-
     centres = _far_points(points, number)
     found = _nearest(points, centres)
     for _ in range(_ROUNDS):
@@ -78,8 +75,6 @@ def _far_points(points: Floats, number: int) -> Floats:
 
     The farthest points would be outliers, which make clusters of a few jobs.
     """
-    import numpy as np
-
     centres = [points.mean(axis=0)]
     distance = ((points - centres[0]) ** 2).sum(axis=1)
     while len(centres) < number and distance.max() > 0:
@@ -90,8 +85,6 @@ def _far_points(points: Floats, number: int) -> Floats:
 
 
 def _nearest(points: Floats, centres: Floats) -> Integers:
-    import numpy as np
-
     distance = np.stack([((points - centre) ** 2).sum(axis=1) for centre in centres], axis=1)
     found: Integers = distance.argmin(axis=1).astype(np.int64)
     return found
@@ -132,8 +125,6 @@ class LogColumns:
         WorkloadError
             if the workload has no jobs, or none with a run time.
         """
-        import numpy as np
-
         jobs = tuple(job for job in workload.jobs if job.runtime is not None)
         if not jobs:
             fault = "no job has a run time" if workload.jobs else "the workload has no jobs"
@@ -169,8 +160,6 @@ def fit_log(workload: Workload, classes: int = CLASSES) -> LogModel:
     WorkloadError
         if the log is too short, or no job has a run time.
     """
-    import numpy as np
-
     table = LogColumns.of(workload)
     begin, end = workload.span
     if len(table.jobs) < FEWEST_JOBS or end - begin < SHORTEST:
@@ -220,8 +209,6 @@ def _growth(submit: Floats, span: float) -> float:
     A line through the logarithms of the weekly numbers has to have a slope of more than two standard errors,
     in at least half a year.
     """
-    import numpy as np
-
     weeks = int(span // WEEK)
     if weeks < _WEEKS_OF_TREND:
         return 1.0
@@ -240,8 +227,6 @@ def _growth(submit: Floats, span: float) -> float:
 def _class(
     table: LogColumns, here: Flags, span: float, growth: float, begin: float, names: dict[str, int]
 ) -> JobClass:
-    import numpy as np
-
     place = np.flatnonzero(here)
     batches = _batches(table, place)
     limit, run = table.limit[place], table.run[place]
@@ -298,8 +283,6 @@ class _Batches:
 
 
 def _batches(table: LogColumns, place: Integers) -> _Batches:
-    import numpy as np
-
     user, submit = table.user[place], table.submit[place]
     order = np.lexsort((submit, user))
     gap = np.diff(submit[order])
@@ -333,8 +316,6 @@ def _ascending(values: Floats, weights: Floats | None) -> Floats:
 
     A few jobs ran many times their limit.  Spread over the tail, they would be much of the work.
     """
-    import numpy as np
-
     found = np.maximum.accumulate(np.quantile(values, np.linspace(0, 1, _QUANTILES)))
     tail = values >= found[-2]
     if found[-1] > found[-2] > 0:
@@ -366,8 +347,6 @@ def _floats(found: tuple[Floats, Integers]) -> Shares[float]:
 
 def _requests(specs: list[Jobspec]) -> Shares[Jobspec]:
     """Return the most frequent requests, ascending by size; each rare one counts as the nearest in size."""
-    import numpy as np
-
     from simsched.formats.jobspec.jobspec import Jobspec
 
     counts: dict[str, int] = {}
@@ -393,8 +372,6 @@ def _requests(specs: list[Jobspec]) -> Shares[Jobspec]:
 
 def _memory(values: list[int | None]) -> Distribution | None:
     """Return the memory per processor if at least half of the jobs have it."""
-    import numpy as np
-
     known = [value for value in values if value is not None and value > 0]
     if len(known) * 2 < len(values) or not known:
         return None
@@ -416,16 +393,12 @@ def _queues(values: list[str | None]) -> Shares[str] | None:
 
 def _profile(numbers: Floats, length: int) -> tuple[float, ...]:
     """Return relative rates with mean 1."""
-    import numpy as np
-
     counts = np.bincount(numbers.astype(np.int64), minlength=length)
     return tuple((counts / counts.mean()).tolist())
 
 
 def _variation(starts: Floats, span: float) -> float:
     """Return the coefficient of variation of weekly batches beyond that of a Poisson process."""
-    import numpy as np
-
     weeks = int(span // WEEK)
     counts = np.bincount((starts[starts < weeks * WEEK] // WEEK).astype(np.int64), minlength=weeks)
     mean = counts.mean()
@@ -434,8 +407,6 @@ def _variation(starts: Floats, span: float) -> float:
 
 def _skew(users: Integers) -> float:
     """Return the exponent of the Zipf law with the concentration (sum of squared shares) of the batches."""
-    import numpy as np
-
     if not len(users):
         return 1.0
     counts = np.unique(users, return_counts=True)[1]
@@ -450,8 +421,6 @@ def _skew(users: Integers) -> float:
 
 def rank_correlation(one: Floats, two: Floats) -> float:
     """Return Spearman's rank correlation; 0 where one of the values is constant."""
-    import numpy as np
-
     if len(one) < 3:
         return 0.0
     first, second = (_ranks(values) for values in (one, two))
@@ -461,8 +430,6 @@ def rank_correlation(one: Floats, two: Floats) -> float:
 
 
 def _ranks(values: Floats) -> Floats:
-    import numpy as np
-
     _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
     ends = np.cumsum(counts)
     middle: Floats = ((ends - counts) + ends - 1) / 2
@@ -477,8 +444,6 @@ def _correlations(size: Floats, limit: Floats | None, run: Floats) -> tuple[floa
 
 def _name(table: LogColumns, place: Integers, names: dict[str, int]) -> str:
     """Return a name such as ``8p-2h``, the median size and run time; ``gpu-`` is put before it for gpus."""
-    import numpy as np
-
     size, run = (float(np.median(values[place])) for values in (table.size, table.run))
     units = ((DAY, "d"), (HOUR, "h"), (60, "m"), (1, "s"))
     length, unit = next(((length, unit) for length, unit in units if run >= length), (1, "s"))

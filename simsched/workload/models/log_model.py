@@ -14,6 +14,8 @@ from dataclasses import dataclass, field, replace
 from math import isfinite
 from typing import TYPE_CHECKING, Annotated, Any, Generic, Self, TypeVar
 
+import numpy as np
+
 from simsched.declare.kinds import ANYTHING, ValueKind, kind_of, listed, number, scalar, unread, whole
 from simsched.declare.table import Declared
 from simsched.errors import ConfigError, SimschedError
@@ -28,7 +30,6 @@ from simsched.workload.models.distribution import Distribution, at_quantiles
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import numpy as np
     import numpy.typing as npt
 
     Floats = npt.NDArray[np.float64]
@@ -68,8 +69,6 @@ class Shares(Generic[T]):
 
     def places(self, levels: Floats) -> Integers:
         """Return the index of the value at each level of probability (0 to 1)."""
-        import numpy as np
-
         ends = np.cumsum(self.weights)
         found = np.searchsorted(ends / ends[-1], levels, side="right")
         return np.minimum(found, self._last()).astype(np.int64)
@@ -90,8 +89,6 @@ def frequent(values: Floats, most: int) -> tuple[Floats, Integers]:
     The most frequent values and the largest one are kept; each other value counts as the nearest of them
     by ratio.
     """
-    import numpy as np
-
     known, counts = np.unique(values, return_counts=True)
     if len(known) > most:
         order = np.argsort(-counts, kind="stable")
@@ -334,8 +331,6 @@ def _numbered(job: Job, number: int) -> Job:
 
 def _jobs_of(one: JobClass, model: LogModel, population: int, rng: np.random.Generator) -> list[Job]:
     """Draw the jobs of a class, not yet numbered."""
-    import numpy as np
-
     begins = _arrivals(one, model, rng)
     counts = np.asarray(one.jobs.values, dtype=np.int64)[one.jobs.places(rng.random(len(begins)))]
     total = int(counts.sum())
@@ -378,8 +373,6 @@ def _plain(value: float) -> float:
 
 def _arrivals(one: JobClass, model: LogModel, rng: np.random.Generator) -> Floats:
     """Draw the times of batches: a Poisson process whose rate is constant within each hour."""
-    import numpy as np
-
     # Hours begin at full hours of local time; the first and the last of them are cut.
     early = model.start % HOUR
     edges = np.append(np.arange(-early, model.span, HOUR), model.span)
@@ -406,8 +399,6 @@ def _users_of_batches(
     one: JobClass, population: int, batches: int, rng: np.random.Generator
 ) -> list[str] | None:
     """Draw the user of each batch: the users of the class are some of the population."""
-    import numpy as np
-
     number = round(one.users * one.factor)
     if one.users == 0:
         return None
@@ -422,8 +413,6 @@ def _users_of_batches(
 
 def _offsets(gap: Distribution, first: npt.NDArray[np.bool_], rng: np.random.Generator) -> Floats:
     """Draw how long after the first job of its batch each job is submitted."""
-    import numpy as np
-
     gaps = np.where(first, 0.0, gap.draw(len(first), rng))
     total = np.cumsum(gaps)
     begin = np.maximum.accumulate(np.where(first, np.arange(len(first)), 0))
@@ -432,8 +421,6 @@ def _offsets(gap: Distribution, first: npt.NDArray[np.bool_], rng: np.random.Gen
 
 def _levels(one: JobClass, first: npt.NDArray[np.bool_], rng: np.random.Generator) -> Floats:
     """Draw correlated levels (0 to 1) of size, limit and run time, one row per job."""
-    import numpy as np
-
     total = len(first)
     if not total:
         return np.zeros((0, 3))
@@ -449,8 +436,6 @@ def _levels(one: JobClass, first: npt.NDArray[np.bool_], rng: np.random.Generato
 
 def _root(correlation: tuple[float, ...]) -> Floats:
     """Return a matrix R with R Rᵀ the correlations of normals that have these correlations of ranks."""
-    import numpy as np
-
     size_limit, size_run, limit_run = (2 * np.sin(np.pi * rank / 6) for rank in correlation)
     matrix = np.array([[1, size_limit, size_run], [size_limit, 1, limit_run], [size_run, limit_run, 1]])
     values, vectors = np.linalg.eigh(matrix)
@@ -462,8 +447,6 @@ def _root(correlation: tuple[float, ...]) -> Floats:
 def _normal_cdf(values: Floats) -> Floats:
     from math import erf
 
-    import numpy as np
-
     flat = (values / 2**0.5).ravel()
     return (0.5 + 0.5 * np.fromiter(map(erf, flat.tolist()), float, len(flat))).reshape(values.shape)
 
@@ -472,8 +455,6 @@ def _requests(
     one: JobClass, levels: Floats, rng: np.random.Generator
 ) -> tuple[Integers, Floats | None, Floats]:
     """Return the place of each request, the limits, and the run times."""
-    import numpy as np
-
     places = one.requests.places(levels[:, 0])
     if one.runtime.kind == "quantiles":
         run = at_quantiles(one.runtime.given, levels[:, 2])
@@ -573,8 +554,6 @@ def _start(table: ModelTable, where: str) -> tuple[float, dict[str, str]]:
         )
     zone = zone_name("UTC" if table.zone is None else str(table.zone), f"{where}: zone")
     begin = Clock(0, zone).seconds(parse_date(text, f"{where}: start"), f"{where}: start")
-    import numpy as np
-
     local = float(Clock(begin, zone).local_seconds(np.zeros(1))[0])
     return local, {"UnixStartTime": f"{begin:.15g}", "TimeZoneString": zone}
 

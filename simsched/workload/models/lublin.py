@@ -23,7 +23,6 @@ from simsched.errors import ConfigError
 from simsched.formats.rfc.duration import parse_duration
 from simsched.workload.job import MAX_JOBS, Job, Skips, Workload, assemble
 from simsched.workload.mapping import Flat, JobMap
-from simsched.workload.models.tsafrir import assign, estimates
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -362,14 +361,25 @@ class LublinWorkload(Flags, frozen=True, kw_only=True):
 
     def make(self, rng: np.random.Generator, job_map: JobMap | None = None) -> Workload:
         """Draw the jobs; ConfigError on an unknown model or on numbers that do not describe a workload."""
+        import numpy as np
+
         self._check()
         draft = self._both(rng) if self.model == "both" else self._one(rng)
         limits: list[Any] = [None] * len(draft.submit)
         if self.max_estimate is not None:
+            from simsched.workload.models.tsafrir import assign, estimates
+
             drawn = estimates(len(limits), self.max_estimate, rng).draw(len(limits), rng)
             limits = assign(draft.run, drawn, rng).tolist()
         job_map = job_map or JobMap.parse(None)
-        jobs = _jobs(draft, limits, users(len(limits), self.users, rng), job_map)
+        names = users(len(limits), self.users, rng)
+        size, submit = draft.size.tolist(), np.floor(draft.submit).astype(np.int64).tolist()
+        specs = {procs: job_map.jobspec(Flat(procs=procs)) for procs in dict.fromkeys(size)}
+        columns = zip(submit, size, draft.run.tolist(), limits, names, draft.queues(), strict=True)
+        jobs = [
+            Job(number, at, specs[procs], run, limit, user, queue=queue, procs=procs)
+            for number, (at, procs, run, limit, user, queue) in enumerate(columns, 1)
+        ]
         name = f"lublin-{self.model}"
         header = {
             "UnixStartTime": str(int(START_HOUR * 3600)),  # so that hours of the day come out right
@@ -510,30 +520,6 @@ def _grown(draw: Callable[[int], _T], reached: Callable[[_T], float], rng: np.ra
         rng.bit_generator.state = state
         number *= 2
     raise ConfigError(f"this span or load needs more than {MAX_JOBS:,} jobs", expected="less of either")
-
-
-def _jobs(draft: DrawnJobs, limits: list[Any], names: list[str | None], job_map: JobMap) -> list[Job]:
-    """Number the drafts; submit times are whole seconds."""
-    import numpy as np
-
-    submit = np.floor(draft.submit).astype(np.int64).tolist()
-    size = draft.size.tolist()
-    specs = {procs: job_map.jobspec(Flat(procs=procs)) for procs in dict.fromkeys(size)}
-    return [
-        Job(
-            id=number,
-            submit=at,
-            jobspec=specs[procs],
-            procs=procs,
-            runtime=run,
-            duration=limit,
-            user=user,
-            queue=queue,
-        )
-        for number, (at, procs, run, limit, user, queue) in enumerate(
-            zip(submit, size, draft.run.tolist(), limits, names, draft.queues(), strict=True), 1
-        )
-    ]
 
 
 def users(jobs: int, number: int, rng: np.random.Generator) -> list[str | None]:

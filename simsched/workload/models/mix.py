@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
+import numpy as np
+
 from simsched.declare.kinds import ANYTHING, ValueKind, kind_of, listed, number
 from simsched.declare.table import Declared
 from simsched.errors import ConfigError
@@ -18,7 +20,6 @@ from simsched.workload.models.log_model import Drawn, Text, model_from_dict
 from simsched.workload.models.lublin import users
 
 if TYPE_CHECKING:
-    import numpy as np
     import numpy.typing as npt
 
     from simsched.workload.mapping import ReadOptions
@@ -112,8 +113,6 @@ class Mix(Declared, frozen=True, kw_only=True):
         ConfigError
             When neither jobs nor span end the stream, a weight is negative, or all weights are 0.
         """
-        import numpy as np
-
         submit = self._submits(rng)
         weights = np.array([part.weight for part in self.parts], dtype=float)
         if not len(weights) or (weights < 0).any() or not 0 < weights.sum() < np.inf:
@@ -137,8 +136,6 @@ class Mix(Declared, frozen=True, kw_only=True):
         )
 
     def _submits(self, rng: np.random.Generator) -> Floats:
-        import numpy as np
-
         if self.jobs is None and self.span is None:
             raise ConfigError("the mix has no end", expected="a number of jobs or a span")
         number = self.jobs if self.jobs is not None else _BLOCK
@@ -179,8 +176,6 @@ class Mix(Declared, frozen=True, kw_only=True):
 
 
 def _limits(duration: Distribution | float | None, run: Floats, rng: np.random.Generator) -> Floats:
-    import numpy as np
-
     if duration is None:
         return np.full(len(run), np.inf)
     if isinstance(duration, Distribution):
@@ -211,8 +206,6 @@ def model_of(document: Any, where: str = "mix") -> Mix | LogModel:
 def read_model(text: str, reading: ReadOptions) -> Workload:
     """Draw the jobs of a model file with the seed of the reading."""
     from dataclasses import replace
-
-    import numpy as np
 
     from simsched.formats.text.documents import load_document
 

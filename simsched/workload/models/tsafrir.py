@@ -15,10 +15,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from simsched.errors import ConfigError
 
 if TYPE_CHECKING:
-    import numpy as np
     import numpy.typing as npt
 
     Floats = npt.NDArray[np.float64]
@@ -69,8 +70,6 @@ class Estimates:
 
         Every value is used by its share of the jobs, rounded up or down by chance (systematic sampling).
         """
-        import numpy as np
-
         places = (np.arange(number) + rng.random()) / max(number, 1)
         which = np.searchsorted(np.cumsum(self.shares)[:-1], places, side="right")
         return rng.permutation(self.times[which])
@@ -92,8 +91,6 @@ def estimates(
     ConfigError
         When `max_estimate` is below a minute or `max_share` is not between 0 and 1.
     """
-    import numpy as np
-
     if max_estimate < _MINUTE:
         raise ConfigError(f"a longest estimate of {max_estimate} s is too short", expected="at least 60 s")
     if max_share is not None and not 0 <= max_share < 1:
@@ -113,8 +110,6 @@ def number_of_values(jobs: int) -> int:
     >>> number_of_values(1000), number_of_values(20_000), number_of_values(10**6)
     (35, 132, 565)
     """
-    import numpy as np
-
     numbers, values = zip(*_VALUES, strict=True)
     return round(float(np.interp(jobs, numbers, values)))
 
@@ -158,8 +153,6 @@ def shares(values: int) -> Floats:
     >>> [round(float(share), 3) for share in shares(20)[:3]], round(float(shares(20).sum()), 3)
     ([0.217, 0.103, 0.087], 0.89)
     """
-    import numpy as np
-
     a, b, c = _HEAD_SIZE
     head: Floats = (a * np.exp(b * np.arange(1, values + 1)) + c) / 100
     head[0] = HEAD_SHARE - head[1:].sum()
@@ -167,8 +160,6 @@ def shares(values: int) -> Floats:
 
 
 def _head_shares(values: int, max_share: float | None, rng: np.random.Generator) -> Floats:
-    import numpy as np
-
     sizes = shares(values)
     if max_share is not None and values > 1:
         sizes[1:] *= max(HEAD_SHARE - max_share, 0.0) / sizes[1:].sum()
@@ -182,8 +173,6 @@ def _head_shares(values: int, max_share: float | None, rng: np.random.Generator)
 
 def _tail_shares(values: int, max_share: float | None, rng: np.random.Generator) -> Floats:
     """Return the shares of the tail values, shuffled: any of them may be the more popular one."""
-    import numpy as np
-
     a, b = _TAIL_SIZE
     sizes = a * np.arange(HEAD + 1, HEAD + 1 + values, dtype=float) ** b
     rest = 1 - max(HEAD_SHARE, max_share or 0.0)
@@ -212,8 +201,6 @@ def assign(run_times: Integers, drawn: Integers, rng: np.random.Generator) -> In
     a job for which none is left gets the largest of all (and will be ended there).
     O(n log n).
     """
-    import numpy as np
-
     order = np.argsort(-run_times, kind="stable").tolist()
     supply = np.sort(drawn)[::-1].tolist()
     picks = rng.random(len(order)).tolist()

@@ -28,6 +28,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from simsched.errors import WorkloadError
 from simsched.workload.job import Workload, assemble
 from simsched.workload.mapping import DEFAULT_TEMPLATE, ReadOptions
@@ -37,7 +39,6 @@ from simsched.workload.readers.gather import Gather
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    import numpy as np
     import numpy.typing as npt
 
     from simsched.workload.job import Job
@@ -95,8 +96,6 @@ def _described_sizes(lines: Sequence[str], numbers: Sequence[int]) -> npt.NDArra
 
     A record without a descriptor has 0 nodes.
     """
-    import numpy as np
-
     if not numbers or not any(_DESCRIPTOR.search(lines[index]) for index in (*numbers[:10], numbers[-1])):
         return None
     sizes = np.zeros((len(numbers), 3))
@@ -142,8 +141,6 @@ def _table(
     lines: Sequence[str], numbers: list[int], gather: Gather
 ) -> tuple[npt.NDArray[np.float64], list[int]]:
     """Return the columns of the good lines and their indexes; bad lines are ignored."""
-    import numpy as np
-
     parts, good = [np.empty((0, COLUMNS))], []
     for begin in range(0, len(numbers), _BLOCK):
         block = numbers[begin : begin + _BLOCK]
@@ -162,8 +159,6 @@ def _table(
 
 def _load(records: Sequence[str]) -> npt.NDArray[np.float64] | None:
     """Parse lines of at least 18 numbers, or return None when any of them is something else."""
-    import numpy as np
-
     try:
         table = np.loadtxt(records, usecols=range(COLUMNS), ndmin=2, comments=";")
     except (ValueError, IndexError):
@@ -193,8 +188,6 @@ def _jobs(
 
     `place` gives the number of a record's line, and the line.
     """
-    import numpy as np
-
     reasons = _reasons(table)
     for row in np.flatnonzero(reasons).tolist():
         id_, submit = _whole(table[row, _ID]), _whole(table[row, _SUBMIT])
@@ -244,8 +237,6 @@ _REASONS = (
 
 def _reasons(table: npt.NDArray[np.float64]) -> npt.NDArray[np.int_]:
     """Return per record the index of the first reason to leave it out, 0 for none."""
-    import numpy as np
-
     status, run, allocated = table[:, _STATUS], table[:, _RUN], table[:, _ALLOC]
     rules = [
         (status >= 2) & (status <= 4),
@@ -261,8 +252,6 @@ def _reasons(table: npt.NDArray[np.float64]) -> npt.NDArray[np.int_]:
 
 def _integers(column: npt.NDArray[np.float64]) -> list[Any]:
     """Return a column as Python numbers: whole ones as int."""
-    import numpy as np
-
     if bool((column == np.floor(column)).all()):
         whole: list[Any] = column.astype(np.int64).tolist()
         return whole

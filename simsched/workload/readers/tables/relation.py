@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 from simsched.errors import ConfigError, FormatError, SimschedError, first_line
 from simsched.files import glob_free, undone
 from simsched.formats.text.decompression import opened
-from simsched.workload.source import Source
+from simsched.workload.source import Source, is_parquet
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence, Set
@@ -152,23 +152,11 @@ def table_form(source: Source) -> str:
     """Return the form of a source as a table: ``parquet``, ``json`` or ``csv``."""
     if source.content is None and source.path.is_dir():
         return "parquet"
-    if _first_bytes(source) == b"PAR1":
+    if is_parquet(source):
         return "parquet"
     with suppress(SimschedError):  # zstd without the package that decompresses it; DuckDB has its own
         return "json" if source.head().lstrip()[:1] in ("{", "[") else "csv"
     return "json" if ".json" in source.name or ".ndjson" in source.name else "csv"
-
-
-def parquet_files(folder: Path) -> list[Path]:
-    """Return the Parquet files in a folder and its folders, sorted."""
-    return sorted(folder.rglob("*.parquet"))
-
-
-def _first_bytes(source: Source) -> bytes:
-    if source.content is not None:
-        return source.content[:4]
-    with source.path.open("rb") as stream:
-        return stream.read(4)
 
 
 def _create(
@@ -181,10 +169,10 @@ def _create(
         return "frame", []
     form = table_form(given)
     if given.content is None and given.path.is_dir():
-        places = [place.resolve() for place in parquet_files(given.path)]
+        places = [place.resolve() for place in sorted(given.path.rglob("*.parquet"))]
     else:
         places = [_plain_file(given, copy, is_parquet=form == "parquet")]
-    if form != "parquet" and _first_bytes(Source.of(places[0]))[:2] in (b"\xff\xfe", b"\xfe\xff"):
+    if form != "parquet" and Source.of(places[0]).first_bytes(2) in (b"\xff\xfe", b"\xfe\xff"):
         raise FormatError("the text is UTF-16", where=given.name, expected="UTF-8")
     if not any(place.stat().st_size for place in places):
         raise FormatError("the table is empty", where=given.name, expected="a header line and rows")
@@ -213,7 +201,7 @@ class _Copy(NamedTuple):
 
 def _plain_file(source: Source, copy: _Copy, *, is_parquet: bool) -> Path:
     """Return a file that DuckDB can read: the source itself, or a copy of its decompressed content."""
-    head = _first_bytes(source)
+    head = source.first_bytes(4)
     is_packed = head[:3] in (b"BZh", b"\xfd7z") or head == b"PK\x03\x04"
     if source.content is None and (is_parquet or not is_packed):
         return source.path.resolve()
@@ -233,7 +221,7 @@ def _create_view(con: DuckDBPyConnection, form: str, places: list[Path], columns
         several = ", union_by_name = true, hive_partitioning = true" if len(places) > 1 else ""
         con.execute(f"create view {VIEW} as from read_parquet({paths}{several})")
         return
-    head = _first_bytes(Source.of(places[0]))
+    head = Source.of(places[0]).first_bytes(4)
     # "none" is not a word of DuckDB 1.2 for JSON
     packed = next((name for magic, name in _MAGIC.items() if head.startswith(magic)), "uncompressed")
     if form == "json":
