@@ -6,9 +6,12 @@ import csv
 import gzip
 import io
 import json
+import re
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
 
 from simsched.declare.table import fields_of
 from simsched.errors import ConfigError
@@ -20,7 +23,6 @@ from simsched.workload.transforms.transforms import seconds_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
-    from typing import BinaryIO
 
     from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.workload.job import Skips, Workload
@@ -96,9 +98,14 @@ def save_workload(
 
     place = Path(path)
     kind = to or kind_of(place.name)
-    lines = lines_of(workload, kind, skips)
+    texts = (f"{line}\n".encode() for line in lines_of(workload, kind, skips))
     with replacing(path, ConfigError) as stream:
-        _write(lines, stream, compress=place.suffix == ".gz")
+        if place.suffix == ".gz":
+            # No name and no time in the header: the same workload gives the same bytes.
+            with gzip.GzipFile("", "wb", 9, stream, mtime=0) as packed:
+                packed.writelines(texts)
+        else:
+            stream.writelines(texts)
     return kind
 
 
@@ -128,42 +135,23 @@ def kind_of(name: str) -> str:
 
 def losses(workload: Workload, kind: str) -> list[str]:
     """Return the fields that some job has and the format cannot hold."""
-    from simsched.workload.job import Job
+    from simsched.formats.jobspec.jobspec import Jobspec
 
-    plain = dict(
-        zip(Job.__struct_fields__[-len(Job.__struct_defaults__) :], Job.__struct_defaults__, strict=True)
-    )
+    plain = {one.name: one.default for one in msgspec.structs.fields(Job)}
     found = []
     for name in WRITERS[kind].loses:
         if name == "jobspec":
-            flat = workload.header.get("Map") is not None or all(
-                _is_flat(job.jobspec) for job in workload.jobs
+            lost = "Map" not in workload.header and any(
+                job.jobspec != Jobspec.from_shape(f"slot={demand(job.jobspec).procs}/core")
+                for job in workload.jobs
             )
-            lost = not flat
         elif name == "dependencies" and kind == "sacct":  # the column Eligible holds begin times
             lost = any(item.scheme != "begin-time" for job in workload.jobs for item in job.dependencies)
         else:
-            lost = any(getattr(job, name) != plain.get(name) for job in workload.jobs)
+            lost = any(getattr(job, name) != plain[name] for job in workload.jobs)
         if lost:
             found.append(name)
     return found
-
-
-def _is_flat(jobspec: object) -> bool:
-    from simsched.formats.jobspec.jobspec import Jobspec
-
-    assert isinstance(jobspec, Jobspec)
-    return jobspec == Jobspec.from_shape(f"slot={demand(jobspec).procs}/core")
-
-
-def _write(lines: Iterator[str], stream: BinaryIO, *, compress: bool) -> None:
-    texts = (f"{line}\n".encode() for line in lines)
-    if compress:
-        # No name and no time in the header: the same workload gives the same bytes.
-        with gzip.GzipFile("", "wb", 9, stream, mtime=0) as packed:
-            packed.writelines(texts)
-        return
-    stream.writelines(texts)
 
 
 # -- jobs.yaml and JSON Lines: the entries that `jobs_yaml` reads, without loss -------------------
@@ -259,13 +247,9 @@ def write_flux_fiction(workload: Workload) -> Iterator[str]:
     base = _second_zero(workload)
     yield ",".join(FLUX_FICTION_HEAD)
     for job in workload.jobs:
-        yield _job_line(job, base)
-
-
-def _job_line(job: Job, base: int) -> str:
-    least = demand(job.jobspec)
-    counts = job.nodes or least.nodes or 1, procs_of(job.procs, job.jobspec), least.gpus
-    return trace_line(job.id, base + round(job.submit), seconds_of(job), job.duration, *counts)
+        least = demand(job.jobspec)
+        counts = job.nodes or least.nodes or 1, procs_of(job.procs, job.jobspec), least.gpus
+        yield trace_line(job.id, base + round(job.submit), seconds_of(job), job.duration, *counts)
 
 
 def trace_line(
@@ -279,26 +263,23 @@ def trace_line(
     run = max(1, round(runtime))
     most = run if limit is None else max(1, round(limit))
     at = format_date(round(submit)).removesuffix("Z")
-    cells = (str(id_), str(nodes), str(max(procs, nodes)), _clock(most), at, _clock(run), str(gpus))
-    return _line(cells)
+    most_text, elapsed = (_clock(time).removeprefix("0-") for time in (most, run))
+    line = io.StringIO()
+    row = (id_, nodes, max(procs, nodes), most_text, at, elapsed, gpus)
+    csv.writer(line, lineterminator="").writerow(row)
+    return line.getvalue()
 
 
 def _clock(seconds: int) -> str:
-    """Return a duration as ``[D-]HH:MM:SS``.
+    """Return a duration as ``D-HH:MM:SS``.
 
     >>> _clock(600), _clock(90061)
-    ('00:10:00', '1-01:01:01')
+    ('0-00:10:00', '1-01:01:01')
     """
     minutes, second = divmod(seconds, 60)
     hours, minute = divmod(minutes, 60)
     days, hour = divmod(hours, 24)
-    return f"{f'{days}-' if days else ''}{hour:02d}:{minute:02d}:{second:02d}"
-
-
-def _line(cells: tuple[str, ...]) -> str:
-    stream = io.StringIO()
-    csv.writer(stream, lineterminator="").writerow(cells)
-    return stream.getvalue()
+    return f"{days}-{hour:02d}:{minute:02d}:{second:02d}"
 
 
 # -- sacct -P: whole seconds, flat counts, one line per job ----------------------------------------
@@ -319,48 +300,29 @@ def write_sacct(workload: Workload) -> Iterator[str]:
     base = _second_zero(workload)
     yield "|".join(SACCT_HEAD)
     for job in workload.jobs:
-        yield "|".join(_cells(job, base))
-
-
-def _cells(job: Job, base: int) -> tuple[str, ...]:
-    submit = base + round(job.submit)
-    eligible = base + round(max([job.submit, *begin_times(job)]))
-    start = max(submit + round(job.wait or 0), eligible)
-    run = round(job.runtime if job.runtime is not None else job.duration or 0)
-    least = demand(job.jobspec)
-    procs, nodes = procs_of(job.procs, job.jobspec), job.nodes or least.nodes
-    parts = {"cpu": procs, "node": nodes, "gres/gpu": least.gpus}
-    tres = ",".join(f"{name}={count}" for name, count in parts.items() if count)
-    texts = (job.partition or job.queue, job.bank, job.user, job.group, job.name)
-    return (
-        str(job.id), *map(_date, (submit, eligible, start, start + run)), str(run), _span(job.duration),
-        str(nodes or ""), str(procs), tres, "" if job.memory is None else f"{job.memory}Kc",
-        *(_plain(text) for text in texts), _STATES.get(job.status, job.status) or "COMPLETED",
-    )  # fmt: skip
+        submit = base + round(job.submit)
+        eligible = base + round(max([job.submit, *begin_times(job)]))
+        start = max(submit + round(job.wait or 0), eligible)
+        run = round(seconds_of(job))
+        times = (format_date(at).removesuffix("Z") for at in (submit, eligible, start, start + run))
+        limit = "UNLIMITED" if job.duration is None else _clock(round(job.duration))
+        least = demand(job.jobspec)
+        procs, nodes = procs_of(job.procs, job.jobspec), job.nodes or least.nodes
+        parts = {"cpu": procs, "node": nodes, "gres/gpu": least.gpus}
+        tres = ",".join(f"{name}={count}" for name, count in parts.items() if count)
+        memory = "" if job.memory is None else f"{job.memory}Kc"
+        given = (job.partition or job.queue, job.bank, job.user, job.group, job.name)
+        # characters that end a cell
+        texts = ((text or "").replace("|", "/").replace("\n", " ").replace("\r", " ") for text in given)
+        state = _STATES.get(job.status, job.status) or "COMPLETED"
+        yield "|".join(
+            (str(job.id), *times, str(run), limit, str(nodes or ""), str(procs), tres, memory, *texts, state)
+        )
 
 
 def begin_times(job: Job) -> list[float]:
     """Return the times before which a job must not start."""
     return [float(item.value) for item in job.dependencies if item.scheme == "begin-time"]
-
-
-def _date(seconds: int) -> str:
-    return format_date(seconds).removesuffix("Z")
-
-
-def _span(seconds: float | None) -> str:
-    """Return a limit as ``D-HH:MM:SS``."""
-    if seconds is None:
-        return "UNLIMITED"
-    minutes, second = divmod(round(seconds), 60)
-    hours, minute = divmod(minutes, 60)
-    days, hour = divmod(hours, 24)
-    return f"{days}-{hour:02d}:{minute:02d}:{second:02d}"
-
-
-def _plain(text: str | None) -> str:
-    """Return a text without the characters that end a cell."""
-    return (text or "").replace("|", "/").replace("\n", " ").replace("\r", " ")
 
 
 # -- SWF 2.2: flat counts, names kept in header lines that `read_swf` understands -------------------
@@ -383,7 +345,9 @@ def write_swf(workload: Workload, *, notes: Iterable[str] = ()) -> Iterator[str]
     processors; a workload whose header has a ``Map`` is read back with its shapes.
     """
     numbers = {key: _numbers(map(name_of, workload.jobs)) for key, name_of in _NAMED.items()}
-    ids = _ids(workload)
+    # the ids themselves if all are whole, else positions
+    whole = all(isinstance(job.id, int) and job.id >= 0 for job in workload.jobs)
+    ids = {job.id: int(job.id) if whole else at for at, job in enumerate(workload.jobs, 1)}
     yield from _header(workload, numbers, notes)
     for job in workload.jobs:
         yield _record(job, ids, [numbers[key][name_of(job)] for key, name_of in _NAMED.items()])
@@ -411,26 +375,15 @@ def _numbers(names: Iterable[str | None]) -> dict[str | None, int]:
     known: dict[str | None, int] = {None: -1}
     others = []
     for name in dict.fromkeys(names):
-        if (
-            name is not None
-            and name.isascii()
-            and name.isdigit()
-            and str(int(name)) == name
-            and len(name) < 10
-        ):
+        if name is None:
+            continue
+        if re.fullmatch(r"0|[1-9][0-9]{0,8}", name):
             known[name] = int(name)
-        elif name is not None:
+        else:
             others.append(name)
     free = max(known.values()) + 1 if len(known) > 1 else 1
     known.update({name: free + index for index, name in enumerate(others)})
     return known
-
-
-def _ids(workload: Workload) -> dict[int | str, int]:
-    """Return a whole number per job id: the id itself where all are whole, else the position."""
-    if all(isinstance(job.id, int) and job.id >= 0 for job in workload.jobs):
-        return {job.id: int(job.id) for job in workload.jobs}
-    return {job.id: index for index, job in enumerate(workload.jobs, 1)}
 
 
 def _record(job: Job, ids: Mapping[int | str, int], named: list[int]) -> str:
