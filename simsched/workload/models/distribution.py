@@ -36,18 +36,6 @@ if TYPE_CHECKING:
     Draw = Callable[[tuple[float, ...], int, np.random.Generator], Floats]
 
 
-def _constant(given: tuple[float, ...], number: int, _: np.random.Generator) -> Floats:
-    return np.full(number, given[0])
-
-
-def _loguniform(given: tuple[float, ...], number: int, rng: np.random.Generator) -> Floats:
-    return np.exp(rng.uniform(log(given[0]), log(given[1]), number))
-
-
-def _choice(given: tuple[float, ...], number: int, rng: np.random.Generator) -> Floats:
-    return rng.choice(given, number)
-
-
 def at_quantiles(values: tuple[float, ...], levels: Floats) -> Floats:
     """Return the values at levels (0 to 1) of ``quantiles``, linear in the logarithm between them.
 
@@ -63,21 +51,21 @@ def at_quantiles(values: tuple[float, ...], levels: Floats) -> Floats:
     return np.where(found < 2 * small, 0.0, np.clip(found, min(values), max(values)))
 
 
-def _quantiles(given: tuple[float, ...], number: int, rng: np.random.Generator) -> Floats:
-    return at_quantiles(given, rng.random(number))
-
-
 #: Name → (fewest arguments, most arguments, the draw).
 KINDS: dict[str, tuple[int, int, Draw]] = {
-    "constant": (1, 1, _constant),
+    "constant": (1, 1, lambda given, number, _: np.full(number, given[0])),
     "uniform": (2, 2, lambda given, number, rng: rng.uniform(given[0], given[1], number)),
-    "loguniform": (2, 2, _loguniform),
+    "loguniform": (
+        2,
+        2,
+        lambda given, number, rng: np.exp(rng.uniform(log(given[0]), log(given[1]), number)),
+    ),
     "exp": (1, 1, lambda given, number, rng: rng.exponential(given[0], number)),
     "lognormal": (2, 2, lambda given, number, rng: rng.lognormal(log(given[0]), given[1], number)),
     "gamma": (2, 2, lambda given, number, rng: rng.gamma(given[0], given[1], number)),
     "weibull": (2, 2, lambda given, number, rng: given[1] * rng.weibull(given[0], number)),
-    "choice": (1, 1000, _choice),
-    "quantiles": (2, 1000, _quantiles),
+    "choice": (1, 1000, lambda given, number, rng: rng.choice(given, number)),
+    "quantiles": (2, 1000, lambda given, number, rng: at_quantiles(given, rng.random(number))),
 }
 
 

@@ -54,16 +54,11 @@ def quantities(workload: Workload) -> dict[str, Floats]:
         "memory": memory,
         "gap": np.diff(table.submit),
         "hour of the week": (table.local // HOUR + 72) % 168,
-        "jobs of a day": _by_day(table),
+        "jobs of a day": np.bincount(((table.local - table.local[0]) // DAY).astype(np.int64)).astype(float),
     }
     if (table.user >= 0).any():
         found["jobs of a user"] = np.unique(table.user[table.user >= 0], return_counts=True)[1].astype(float)
     return {name: values for name, values in found.items() if len(values)}
-
-
-def _by_day(table: LogColumns) -> Floats:
-    days = ((table.local - table.local[0]) // DAY).astype(np.int64)
-    return np.bincount(days).astype(float)
 
 
 def distances(one: Workload, two: Workload) -> dict[str, Distance]:
@@ -87,15 +82,11 @@ def distance(one: Floats, two: Floats, name: str = "") -> Distance:
     # From one second (or unit) up: below it, ratios mean nothing, but for shares of the limit.
     least = 0.001 if name == "run time / limit" else 1.0
     levels = (np.arange(4096) + 0.5) / 4096
-    logs = [_quantiles(np.log(np.maximum(sample, least)), levels) for sample in (one, two)]
+    logs: list[Floats] = []  # by the inverse of the empirical distribution functions
+    for sample in (one, two):
+        ordered = np.sort(np.log(np.maximum(sample, least)))
+        logs.append(ordered[np.minimum((levels * len(ordered)).astype(np.int64), len(ordered) - 1)])
     return Distance(ks, round(float(np.exp(np.abs(logs[0] - logs[1]).mean())), 12))
-
-
-def _quantiles(values: Floats, levels: Floats) -> Floats:
-    """Return the values of the inverse of the empirical distribution function."""
-    ordered = np.sort(values)
-    places: Floats = ordered[np.minimum((levels * len(ordered)).astype(np.int64), len(ordered) - 1)]
-    return places
 
 
 #: Total of a workload → how it is computed, per week of its span.
@@ -154,21 +145,19 @@ def check_fit(
     draws = rng.spawn(2)
     drawn = model.make(draws[0])
     span = workload.span[1] - workload.span[0]
-    both = (totals(workload, span), totals(drawn, span))
+    weeks = [totals(workload, span), totals(drawn, span)]
     log = distances(workload, drawn)
     seen, unseen = time_slice(workload, 0, SEEN * span), time_slice(workload, SEEN * span)
     try:
         before = fit_log(seen, classes)
         later = _continued(before, SEEN * span, (1 - SEEN) * span)
         drawn = later.make(draws[1])
-        rest = (totals(unseen, (1 - SEEN) * span), totals(drawn, (1 - SEEN) * span))
         held = distances(unseen, drawn), distances(unseen, seen)
+        weeks += [totals(unseen, (1 - SEEN) * span), totals(drawn, (1 - SEEN) * span)]
+        note = ""
     except SimschedError as error:
-        weeks: dict[str, tuple[float, ...]]
-        weeks = {name: (both[0][name], both[1][name]) for name in both[0]}
-        return FitCheck(log, {}, {}, weeks, f"not checked on weeks that the model did not see: {error}")
-    weeks = {name: (both[0][name], both[1][name], rest[0][name], rest[1][name]) for name in both[0]}
-    return FitCheck(log, *held, weeks)
+        held, note = ({}, {}), f"not checked on weeks that the model did not see: {error}"
+    return FitCheck(log, *held, {name: tuple(part[name] for part in weeks) for name in TOTALS}, note)
 
 
 def _continued(model: LogModel, after: float, span: float) -> LogModel:

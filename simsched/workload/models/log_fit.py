@@ -14,7 +14,9 @@ References
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
+from math import log
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -229,16 +231,20 @@ def _class(
 ) -> JobClass:
     place = np.flatnonzero(here)
     batches = _batches(table, place)
-    limit, run = table.limit[place], table.run[place]
+    limit, run, size = table.limit[place], table.run[place], table.size[place]
     limited = not np.isnan(limit).any()
     share = run / limit if limited else run
     users = table.user[place][batches.first]
     known = users[users >= 0]
     starts = batches.start - begin
-    jobs = Shares(*_whole(frequent(batches.counts.astype(float), _MOST_COUNTS)))
+    numbers = _shares(frequent(batches.counts.astype(float), _MOST_COUNTS))
+    jobs = Shares(tuple(map(int, numbers.values)), numbers.weights)
     # The weights of the numbers of jobs are rounded to frequent ones; the rate keeps the number of jobs.
     mean = float(np.average(jobs.values, weights=jobs.weights))
-    level = len(place) / mean / _integral(growth, span)
+    # The weeks of the span are weighted by the growth of the rate since its beginning.
+    rate = log(growth) / MONTH
+    weeks = (span if rate == 0 else (growth ** (span / MONTH) - 1) / rate) / WEEK
+    level = len(place) / mean / weeks
     return JobClass(
         name=_name(table, place, names),
         batches=level,
@@ -248,26 +254,20 @@ def _class(
         weekdays=_profile((table.local[place][batches.first] // DAY + 3) % 7, 7),
         variation=_variation(starts, span),
         jobs=jobs,
-        gap=_gaps(batches.gaps),
+        gap=_quantiles(batches.gaps) if len(batches.gaps) else Distribution("constant", (0.0,)),
         repeat=batches.repeat,
         alike=batches.alike,
         requests=_requests([table.jobs[index].jobspec for index in place.tolist()]),
-        limits=_floats(frequent(limit, _MOST_LIMITS)) if limited else None,
-        runtime=_quantiles(share, table.size[place] * (limit if limited else 1.0)),
-        correlation=_correlations(table.size[place], limit if limited else None, share),
+        limits=_shares(frequent(limit, _MOST_LIMITS)) if limited else None,
+        runtime=_quantiles(share, size * (limit if limited else 1.0)),
+        correlation=(
+            rank_correlation(size, limit) if limited else 0.0,
+            rank_correlation(size, share),
+            rank_correlation(limit, share) if limited else 0.0,
+        ),
         memory=_memory([table.jobs[index].memory for index in place.tolist()]),
         queues=_queues([table.jobs[index].queue for index in place.tolist()]),
     )
-
-
-def _integral(growth: float, span: float) -> float:
-    """Return the weeks of the span, weighted by the growth of the rate since its beginning."""
-    from math import log
-
-    if growth == 1:
-        return span / WEEK
-    rate = log(growth) / MONTH
-    return float((growth ** (span / MONTH) - 1) / rate / WEEK)
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,10 +302,6 @@ def _batches(table: LogColumns, place: Integers) -> _Batches:
     )
 
 
-def _gaps(gaps: Floats) -> Distribution:
-    return _quantiles(gaps) if len(gaps) else Distribution("constant", (0.0,))
-
-
 def _quantiles(values: Floats, weights: Floats | None = None) -> Distribution:
     """Return the `_ascending` quantiles of values, with six digits."""
     return Distribution("quantiles", tuple(float(f"{value:.6g}") for value in _ascending(values, weights)))
@@ -326,8 +322,6 @@ def _ascending(values: Floats, weights: Floats | None) -> Floats:
 
 def _end_of_tail(begin: float, mean: float) -> float:
     """Return the b for which (b - a) / ln(b / a), the mean of a log-uniform value, is this mean."""
-    from math import log
-
     low, high = begin * (1 + 1e-9), begin * 1e9
     for _ in range(80):
         middle = (low * high) ** 0.5
@@ -335,25 +329,16 @@ def _end_of_tail(begin: float, mean: float) -> float:
     return low
 
 
-def _whole(found: tuple[Floats, Integers]) -> tuple[tuple[int, ...], tuple[float, ...]]:
-    values, counts = found
-    return tuple(int(value) for value in values), tuple(float(count) for count in counts)
-
-
-def _floats(found: tuple[Floats, Integers]) -> Shares[float]:
-    values, counts = found
-    return Shares(tuple(values.tolist()), tuple(float(count) for count in counts))
+def _shares(found: tuple[Floats, Integers]) -> Shares[float]:
+    return Shares(*(tuple(values.astype(float).tolist()) for values in found))
 
 
 def _requests(specs: list[Jobspec]) -> Shares[Jobspec]:
     """Return the most frequent requests, ascending by size; each rare one counts as the nearest in size."""
     from simsched.formats.jobspec.jobspec import Jobspec
 
-    counts: dict[str, int] = {}
-    texts: dict[int, str] = {}
-    for spec in specs:
-        text = texts.get(id(spec)) or texts.setdefault(id(spec), spec.to_shape())
-        counts[text] = counts.get(text, 0) + 1
+    texts = {id(spec): spec.to_shape() for spec in {id(spec): spec for spec in specs}.values()}
+    counts = Counter(texts[id(spec)] for spec in specs)
     sizes = {text: demand(Jobspec.from_shape(text)).procs for text in counts}
     ranked = sorted(counts, key=lambda text: (-counts[text], sizes[text], text))
     kept = ranked[: _MOST_REQUESTS - 1]
@@ -382,13 +367,10 @@ def _memory(values: list[int | None]) -> Distribution | None:
 
 
 def _queues(values: list[str | None]) -> Shares[str] | None:
-    counts: dict[str, int] = {}
-    for value in values:
-        if value is None:
-            return None
-        counts[value] = counts.get(value, 0) + 1
-    names = sorted(counts)
-    return Shares(tuple(names), tuple(float(counts[name]) for name in names))
+    counts = Counter(value for value in values if value is not None)
+    if counts.total() < len(values):
+        return None
+    return Shares(tuple(sorted(counts)), tuple(float(counts[name]) for name in sorted(counts)))
 
 
 def _profile(numbers: Floats, length: int) -> tuple[float, ...]:
@@ -423,23 +405,14 @@ def rank_correlation(one: Floats, two: Floats) -> float:
     """Return Spearman's rank correlation; 0 where one of the values is constant."""
     if len(one) < 3:
         return 0.0
-    first, second = (_ranks(values) for values in (one, two))
-    if first.std() == 0 or second.std() == 0:
+    ranks: list[Floats] = []
+    for values in (one, two):
+        _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
+        ends = np.cumsum(counts)
+        ranks.append((((ends - counts) + ends - 1) / 2)[inverse])
+    if ranks[0].std() == 0 or ranks[1].std() == 0:
         return 0.0
-    return float(np.clip(np.corrcoef(first, second)[0, 1], -1, 1))
-
-
-def _ranks(values: Floats) -> Floats:
-    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
-    ends = np.cumsum(counts)
-    middle: Floats = ((ends - counts) + ends - 1) / 2
-    return middle[inverse]
-
-
-def _correlations(size: Floats, limit: Floats | None, run: Floats) -> tuple[float, float, float]:
-    if limit is None:
-        return 0.0, rank_correlation(size, run), 0.0
-    return rank_correlation(size, limit), rank_correlation(size, run), rank_correlation(limit, run)
+    return float(np.clip(np.corrcoef(ranks[0], ranks[1])[0, 1], -1, 1))
 
 
 def _name(table: LogColumns, place: Integers, names: dict[str, int]) -> str:

@@ -11,9 +11,10 @@ The document of a model is the YAML file that `workload fit` writes and that peo
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from math import isfinite
+from math import erf, isfinite
 from typing import TYPE_CHECKING, Annotated, Any, Generic, Self, TypeVar
 
+import msgspec
 import numpy as np
 
 from simsched.declare.kinds import ANYTHING, ValueKind, kind_of, listed, number, scalar, unread, whole
@@ -324,7 +325,6 @@ def _mean(shares: Shares[int]) -> float:
 
 
 def _numbered(job: Job, number: int) -> Job:
-    import msgspec
 
     return msgspec.structs.replace(job, id=number)
 
@@ -445,7 +445,6 @@ def _root(correlation: tuple[float, ...]) -> Floats:
 
 
 def _normal_cdf(values: Floats) -> Floats:
-    from math import erf
 
     flat = (values / 2**0.5).ravel()
     return (0.5 + 0.5 * np.fromiter(map(erf, flat.tolist()), float, len(flat))).reshape(values.shape)

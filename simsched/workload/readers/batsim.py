@@ -137,12 +137,9 @@ class _Profiles:
             return NO_PROFILE
         if profile.get("type") in DELAYS:
             return _time(profile.get("delay"))
-        if profile.get("type") in SEQUENCES:
-            return self._sequence(profile.get("seq"), profile.get("repeat", profile.get("nb", 1)), level)
-        return f"a profile of type {clip(str(profile.get('type')), 40)!r}, which has no run time"
-
-    def _sequence(self, names: Any, repeat: Any, level: int) -> float | str:
-        """Return the sum of the run times of a sequence, as often as it is repeated."""
+        if profile.get("type") not in SEQUENCES:
+            return f"a profile of type {clip(str(profile.get('type')), 40)!r}, which has no run time"
+        names, repeat = profile.get("seq"), profile.get("repeat", profile.get("nb", 1))
         if not isinstance(names, list) or isinstance(repeat, bool) or not isinstance(repeat, int):
             return why.NO_RUN_TIME
         total: float = 0
@@ -174,10 +171,10 @@ def write_batsim(workload: Workload, delay: str = DELAYS[0]) -> Iterator[str]:
     if "Map" in workload.header:
         yield f'"map": {json.dumps(workload.header["Map"])},'
     yield '"jobs": ['
-    yield from _commas(_entry(job) for job in workload.jobs)
+    yield from _commas(map(_entry, workload.jobs))
     yield "],"
     yield '"profiles": {'
-    delays = {_profile(run): run for run in map(seconds_of, workload.jobs)}  # 5 and 5.0 have two names
+    delays = {f"delay{run}": run for run in map(seconds_of, workload.jobs)}  # 5 and 5.0 have two names
     yield from _commas(
         f'"{name}": {{"type": "{delay}", "delay": {max(run, SHORTEST)}}}' for name, run in delays.items()
     )
@@ -195,16 +192,12 @@ def _entry(job: Job) -> str:
         "id": str(job.id) if isinstance(job.id, int) and abs(job.id) > MOST_ID else job.id,
         "subtime": job.submit,
         "res": procs_of(job.procs, job.jobspec),
-        "profile": _profile(seconds_of(job)),
+        "profile": f"delay{seconds_of(job)}",
     }
     limit = None if job.duration is None else max(job.duration, SHORTEST)
     known = {"walltime": limit, "user": job.user, "name": job.name}
     entry.update({key: value for key, value in known.items() if value is not None})
     return json.dumps(entry, ensure_ascii=False)
-
-
-def _profile(run: float) -> str:
-    return f"delay{run}"
 
 
 def _commas(parts: Iterator[str]) -> Iterator[str]:

@@ -64,15 +64,9 @@ def _add(gather: Gather, number: str, cells: list[str], values: list[float], lin
     submit, wait, run, status = (values[place] for place in (_SUBMIT, _WAIT, _RUN, _STATUS))
     procs = next((int(values[place]) for place in (_REQ_PROCS, _PROCS) if values[place] > 0), None)
     id_: int | str = int(cells[_ID]) if cells[_ID].isdecimal() else cells[_ID]
-    reason = (
-        PARTIAL
-        if status in (2, 3, 4)
-        else (why.CANCELLED if status == 5 else why.NEVER_STARTED)
-        if run < 0
-        else why.NO_PROCESSORS
-        if procs is None
-        else None
-    )
+    unstarted = why.CANCELLED if status == 5 else why.NEVER_STARTED
+    faults = {PARTIAL: status in (2, 3, 4), unstarted: run < 0, why.NO_PROCESSORS: procs is None}
+    reason = next((reason for reason, holds in faults.items() if holds), None)
     if reason is not None:
         gather.skip(number, reason, line, id_)
         return

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from simsched.workload.mapping import Flat, ReadOptions
@@ -57,71 +57,53 @@ def read_pbs(lines: Iterable[str], reading: ReadOptions | None = None) -> Worklo
     WorkloadError
         At the first ignored record under `strict`.
     """
-    log = _Log(Gather(reading or ReadOptions(source="pbs"), "pbs"))
-    for number, line in log.gather.lines(lines):
-        log.line(number, line)
-    return log.finish()
-
-
-@dataclass(slots=True)
-class _Log:
-    """One pass over a log; deletions wait until it is known whether the job had run."""
-
-    gather: Gather
-    deleted: dict[str, tuple[str, str]] = field(default_factory=dict)
-    ended: set[str] = field(default_factory=set)
-    others: Counter[str] = field(default_factory=Counter)
-
-    def line(self, number: str, line: str) -> None:
+    gather = Gather(reading or ReadOptions(source="pbs"), "pbs")
+    others, ended = Counter[str](), set[str]()
+    deleted: dict[str, tuple[str, str]] = {}  # until it is known whether the job had run
+    for number, line in gather.lines(lines):
         match = _RECORD.match(line)
         if match is None:
-            self.gather.skip(number, why.NOT_A_RECORD, line)
-            return
+            gather.skip(number, why.NOT_A_RECORD, line)
+            continue
         _, kind, id_, message = match.groups()
         if kind == "E":
-            self.ended.add(id_)
-            self._end(number, id_, {key: value.strip('"') for key, value in _PAIR.findall(message)}, line)
-        elif kind in _DELETED:
-            if id_ in self.deleted:
-                self.others[kind] += 1
-            else:
-                self.deleted[id_] = (number, line)
+            ended.add(id_)
+            said = {key: value.strip('"') for key, value in _PAIR.findall(message)}
+            _add(gather, number, id_, said, line)
+        elif kind in _DELETED and id_ not in deleted:
+            deleted[id_] = (number, line)
         else:
-            self.others[kind] += 1
+            others[kind] += 1
+    for id_, (number, line) in deleted.items():
+        if id_ in ended:
+            others["D"] += 1
+        else:
+            gather.skip(number, why.CANCELLED, line, id_)
+    for kind, count in others.items():
+        gather.skips.count(f"a record of type {kind}, not the end of a job", count)
+    return gather.finish()
 
-    def _end(self, number: str, id_: str, said: Mapping[str, str], line: str) -> None:
-        start, end = _whole(said.get("start")), _whole(said.get("end"))
-        if start is None or end is None:
-            damaged = any(re.search(r"[^0-9]", said.get(key, "")) for key in ("start", "end"))
-            self.gather.skip(number, why.DAMAGED_TIME if damaged else why.NEVER_STARTED, line, id_)
-            return
 
-        def tell(key: str, value: str, effect: str) -> None:
-            self.gather.unread(number, key, value, effect)
-
-        flat = flat_of(said, tell)
-        for key in ("qtime", "ctime", "etime"):
-            if said.get(key) and _whole(said[key]) is None and said[key] != "0":
-                tell(key, said[key], UNREAD)
-        submit = _whole(said.get("qtime")) or _whole(said.get("ctime"))
-        self.gather.take(
-            number, flat, eligible=_whole(said.get("etime")), id=id_, submit=submit, start=start,
-            runtime=end - start, duration=_limit(said.get("Resource_List.walltime", ""), tell),
-            user=said.get("user") or None, group=said.get("group") or None, queue=said.get("queue") or None,
-            bank=said.get("account") or said.get("project") or None, name=said.get("jobname") or None,
-            status=_result(said.get("Exit_status"), tell),
-        )  # fmt: skip
-
-    def finish(self) -> Workload:
-        """Add the deleted jobs, and count the records that are not jobs."""
-        for id_, (number, line) in self.deleted.items():
-            if id_ in self.ended:
-                self.others["D"] += 1
-            else:
-                self.gather.skip(number, why.CANCELLED, line, id_)
-        for kind, count in self.others.items():
-            self.gather.skips.count(f"a record of type {kind}, not the end of a job", count)
-        return self.gather.finish()
+def _add(gather: Gather, number: str, id_: str, said: Mapping[str, str], line: str) -> None:
+    """Add the job of the record of its end, or ignore it."""
+    start, end = _whole(said.get("start")), _whole(said.get("end"))
+    if start is None or end is None:
+        damaged = any(re.search(r"[^0-9]", said.get(key, "")) for key in ("start", "end"))
+        gather.skip(number, why.DAMAGED_TIME if damaged else why.NEVER_STARTED, line, id_)
+        return
+    tell = partial(gather.unread, number)
+    flat = flat_of(said, tell)
+    for key in ("qtime", "ctime", "etime"):
+        if said.get(key) and _whole(said[key]) is None and said[key] != "0":
+            tell(key, said[key], UNREAD)
+    submit = _whole(said.get("qtime")) or _whole(said.get("ctime"))
+    gather.take(
+        number, flat, eligible=_whole(said.get("etime")), id=id_, submit=submit, start=start,
+        runtime=end - start, duration=_limit(said.get("Resource_List.walltime", ""), tell),
+        user=said.get("user") or None, group=said.get("group") or None, queue=said.get("queue") or None,
+        bank=said.get("account") or said.get("project") or None, name=said.get("jobname") or None,
+        status=_result(said.get("Exit_status"), tell),
+    )  # fmt: skip
 
 
 def _result(status: str | None, tell: Tell) -> str | None:

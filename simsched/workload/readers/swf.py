@@ -80,7 +80,11 @@ def read_swf(text: str, reading: ReadOptions | None = None) -> Workload:
     gather.job_map = reading.job_map(header.get("Map", default))
     if sizes is None:
         gather.job_map.need_width(reading.source)
-        notes = _extra_fields([lines[index] for index in (*numbers[:_BLOCK], *numbers[-1:])])
+        typical = [lines[index] for index in (*numbers[:_BLOCK], *numbers[-1:])]
+        most = max((len(record.partition(";")[0].split()) for record in typical), default=0)
+        extra = f"field {most} is" if most == COLUMNS + 1 else f"fields {COLUMNS + 1} to {most} are"
+        note = f"records have {most} fields; SWF has {COLUMNS}, and {extra} ignored"
+        notes = [note] if most > COLUMNS else []
     else:
         known = sizes[:, 0] > 0
         table[known, _ALLOC] = table[known, _PROCS] = sizes[known, 0] * sizes[known, 1]
@@ -108,33 +112,19 @@ def _described_sizes(lines: Sequence[str], numbers: Sequence[int]) -> npt.NDArra
     return sizes
 
 
-def _extra_fields(records: Sequence[str]) -> list[str]:
-    """Return a note on fields that records of SWF do not have; these records are typical."""
-    most = max((len(record.partition(";")[0].split()) for record in records), default=0)
-    if most <= COLUMNS:
-        return []
-    extra = f"field {most} is" if most == COLUMNS + 1 else f"fields {COLUMNS + 1} to {most} are"
-    return [f"records have {most} fields; SWF has {COLUMNS}, and {extra} ignored"]
-
-
 def _split(lines: Sequence[str]) -> tuple[dict[str, str], list[int]]:
     """Return the header (``Key: value`` comments) and the indexes of the record lines."""
     header: dict[str, str] = {}
     records: list[int] = []
     for index, line in enumerate(map(str.lstrip, lines)):
         if line[:1] == ";":
-            _add_header(header, line[1:])
+            key, colon, value = line[1:].partition(":")
+            key, value = key.strip(), value.strip()
+            if colon and key and " " not in key:
+                header[key] = f"{header[key]}\n{value}" if key in header else value
         elif line:
             records.append(index)
     return header, records
-
-
-def _add_header(header: dict[str, str], comment: str) -> None:
-    key, colon, value = comment.partition(":")
-    key, value = key.strip(), value.strip()
-    if not colon or not key or " " in key:
-        return
-    header[key] = f"{header[key]}\n{value}" if key in header else value
 
 
 def _table(
@@ -194,30 +184,25 @@ def _jobs(
         number, line = place(row)
         gather.skip(number, _REASONS[reasons[row]], line, id_, submit)
     rows = np.flatnonzero(reasons == 0)
-    take, sizes = table[rows], None if sizes is None else sizes[rows]
-    none: list[Any] = [None] * len(take)
+    take, sizes = table[rows], np.zeros((len(rows), 3)) if sizes is None else sizes[rows]
     ids, submits = _integers(take[:, _ID]), _integers(take[:, _SUBMIT])
-    procs = _integers(np.where(take[:, _PROCS] > 0, take[:, _PROCS], take[:, _ALLOC]))
-    memory = _or_none(take[:, _MEM], above=0)
-    queue = _texts(take[:, _QUEUE], numbered(header, "Queue"))
-    partition = _texts(take[:, _PART], numbered(header, "Partition"))
-    nodes = none if sizes is None else _or_none(sizes[:, 0], above=0)
-    gpus = none if sizes is None else _or_none(sizes[:, 2], above=0)
+    procs = np.where(take[:, _PROCS] > 0, take[:, _PROCS], take[:, _ALLOC])
+    names = {"user": _USER, "group": _GROUP, "queue": _QUEUE, "name": _EXE, "partition": _PART}
+    keys = {"name": "Executable"}
     columns: dict[str, Sequence[Any]] = {
         "id": ids,
         "submit": submits,
         "runtime": _integers(take[:, _RUN]),
         "duration": _or_none(take[:, _LIMIT], above=0),
-        "user": _texts(take[:, _USER], numbered(header, "User")),
-        "group": _texts(take[:, _GROUP], numbered(header, "Group")),
-        "queue": queue,
-        "name": _texts(take[:, _EXE], numbered(header, "Executable")),
+        **{
+            name: _texts(take[:, at], numbered(header, keys.get(name, name.title())))
+            for name, at in names.items()
+        },
         "preceding": _or_none(take[:, _PREC], above=0),
         "think_time": _or_none(take[:, _THINK]),
-        "procs": procs,
-        "nodes": nodes,
-        "memory": memory,
-        "partition": partition,
+        "procs": _integers(procs),
+        "nodes": _or_none(sizes[:, 0], above=0),
+        "memory": _or_none(take[:, _MEM], above=0),
         "wait": _or_none(take[:, _WAIT]),
         "status": list(map(RESULTS.get, take[:, _STATUS].tolist())),
     }
@@ -226,7 +211,7 @@ def _jobs(
         number, line = place(rows[at])
         gather.skip(number, reason, line, ids[at], submits[at])
 
-    return gather.of_columns(columns, skip, gpus)
+    return gather.of_columns(columns, skip, _or_none(sizes[:, 2], above=0))
 
 
 _REASONS = (

@@ -72,11 +72,11 @@ def query_in(text: str, at: int) -> tuple[str, int]:
     tokens = _tokens(text, at)
     _Parser(text, tokens).whole("and, or, or the end")
     end = tokens[-1].at
-    return _BLANKS.sub(_spaced, text[at + 1 : end]).strip(), end + 1
 
+    def spaced(found: re.Match[str]) -> str:
+        return found[1] or (f" {'==' if found[2] == '=' else found[2]} " if found[2] else " ")
 
-def _spaced(found: re.Match[str]) -> str:
-    return found[1] or (f" {'==' if found[2] == '=' else found[2]} " if found[2] else " ")
+    return _BLANKS.sub(spaced, text[at + 1 : end]).strip(), end + 1
 
 
 def _tokens(text: str, opened: int | None = None) -> list[Token]:

@@ -36,8 +36,7 @@ from __future__ import annotations
 
 import itertools
 from bisect import bisect_left
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -141,7 +140,10 @@ def shake(workload: Workload, seconds: float, rng: np.random.Generator) -> Workl
     at: dict[str, float] = {}
     jobs = []
     for job, by in zip(workload.jobs, rng.uniform(-seconds, seconds, len(workload)).tolist(), strict=True):
-        new = max(job.submit + by, 0, *(at.get(name, 0) for name in _before(job)))
+        before = [item.value for item in job.dependencies if item.scheme in JOB_SCHEMES]
+        if job.preceding is not None:
+            before.append(str(job.preceding))
+        new = max(job.submit + by, 0, *(at.get(name, 0) for name in before))
         moved = _later(job, new - job.submit)
         at[str(job.id)] = moved.submit
         if job.array_task is not None:
@@ -149,12 +151,6 @@ def shake(workload: Workload, seconds: float, rng: np.random.Generator) -> Workl
             at[array] = max(at.get(array, 0), moved.submit)
         jobs.append(moved)
     return workload.with_jobs(jobs, f"submissions moved by up to {seconds:g} s")
-
-
-def _before(job: Job) -> list[str]:
-    """Return the ids of the jobs that a job depends on or follows."""
-    found = [item.value for item in job.dependencies if item.scheme in JOB_SCHEMES]
-    return found if job.preceding is None else [*found, str(job.preceding)]
 
 
 def _drawn(whole: int, cycle: int, tail: bool, rng: np.random.Generator) -> list[int]:
@@ -218,7 +214,9 @@ def _scaled(
     note = f"{factor:g} times the load by {what}"
     if not workload.jobs:  # as where the steps of a study are tried before its jobs are read
         return workload
-    work = _work(workload, groups)
+    each = np.array([procs_of(job.procs, job.jobspec) * seconds_of(job) for job in workload.jobs], float)
+    each = each if each.sum() > 0 else np.ones(len(each))  # jobs, if there is no work
+    work = np.array([each[group].sum() for group in groups])
     period, turns = _period(workload)
     drawn = _nearest(_draws(len(groups), turns, rng), work, abs(factor - 1) * float(work.sum()))
     if factor <= 1:
@@ -233,17 +231,7 @@ def _scaled(
     return workload.with_jobs(_joined(parts), note)
 
 
-def _work(workload: Workload, groups: Sequence[list[int]]) -> np.ndarray[Any, Any]:
-    """Return the work of each group, in processors times seconds; its number of jobs if there is no work."""
-    each = np.array(
-        [procs_of(job.procs, job.jobspec) * seconds_of(job) for job in workload.jobs], dtype=float
-    )
-    each = each if each.sum() > 0 else np.ones(len(each))
-    return np.array([each[group].sum() for group in groups])
-
-
-@dataclass(frozen=True, slots=True)
-class _Draw:
+class _Draw(NamedTuple):
     """A drawn group, the number of its copy (2 or more), and the number of cycles by which it is shifted."""
 
     group: int
@@ -299,16 +287,11 @@ class _Names:
         """Return the job as submitted by the copy of its user with this number."""
         if not self.renamed or job.user is None:
             return job
-        return change(job, user=self._name(job.user, copy))
-
-    def _name(self, user: str, copy: int) -> str:
-        if (user, copy) not in self.given:
-            number = copy
-            while f"{user}.{number}" in self.taken:
-                number += 1
-            self.given[user, copy] = f"{user}.{number}"
-            self.taken.add(f"{user}.{number}")
-        return self.given[user, copy]
+        if (job.user, copy) not in self.given:
+            name = next(name for n in itertools.count(copy) if (name := f"{job.user}.{n}") not in self.taken)
+            self.given[job.user, copy] = name
+            self.taken.add(name)
+        return change(job, user=self.given[job.user, copy])
 
 
 def _turned(jobs: Sequence[Job], begin: float, shift: float, length: float) -> list[tuple[Job, ...]]:

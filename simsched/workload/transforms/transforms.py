@@ -6,6 +6,7 @@ job, dependencies on it are removed as well, since they could never be met.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from math import ceil
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,7 @@ from simsched.formats.rfc.dependency import JOB_SCHEMES, Dependency
 from simsched.formats.rfc.duration import format_duration, whole
 from simsched.workload.dependencies import with_known_dependencies
 from simsched.workload.flat_counts import procs_of
-from simsched.workload.job import MAX_JOBS, ArrayTask, Job, Workload
+from simsched.workload.job import MAX_JOBS, Job, Workload
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -171,16 +172,15 @@ def merge(workloads: Sequence[Workload]) -> Workload:
         return Workload(())
     head = workloads[0]
     workloads, header, note = _on_one_clock(workloads) if len(workloads) > 1 else (workloads, head.header, "")
-    counts: dict[str, int] = {}
+    counts = Counter[str]()
     for part in workloads:
-        for reason, number in part.skipped_counts.items():
-            counts[reason] = counts.get(reason, 0) + number
+        counts.update(part.skipped_counts)
     merged = replace(
         head,
         name="+".join(part.name for part in workloads),
         source="+".join(part.source for part in workloads),
         skipped=tuple(skip for part in workloads for skip in part.skipped),
-        skipped_counts=counts,
+        skipped_counts=dict(counts),
         total_records=sum(part.total_records for part in workloads),
         notes=tuple(
             dict.fromkeys([*(one for part in workloads for one in part.notes), *filter(None, [note])])
@@ -330,8 +330,6 @@ def _moved(job: Job, seconds: float) -> Job:
 
 
 def _later(item: Dependency, seconds: float) -> Dependency:
-    from simsched.formats.rfc.dependency import Dependency
-
     if item.scheme != "begin-time":
         return item
     return Dependency(item.scheme, f"{max(0.0, float(item.value) + seconds):.15g}", item.params)
@@ -344,13 +342,10 @@ def _closed(jobs: Iterable[Job]) -> tuple[Job, ...]:
         return kept
     ids = {job.id for job in kept}
     kept, _ = with_known_dependencies(kept)
-    return tuple(_without_missing(job, ids) for job in kept)
-
-
-def _without_missing(job: Job, ids: set[int | str]) -> Job:
-    if job.preceding is not None and job.preceding not in ids:
-        return change(job, preceding=None, think_time=None)
-    return job
+    return tuple(
+        job if job.preceding in ids or job.preceding is None else change(job, preceding=None, think_time=None)
+        for job in kept
+    )
 
 
 def _joined(parts: Sequence[tuple[Job, ...]]) -> list[Job]:
@@ -397,8 +392,7 @@ def _new_arrays(part: Sequence[Job], used: set[str]) -> dict[str, str]:
 def _renamed(job: Job, ids: Mapping[str, int | str], arrays: Mapping[str, str]) -> Job:
     new: dict[str, Any] = {"id": ids[str(job.id)]}
     if job.array_task is not None and arrays[job.array_task.array] != job.array_task.array:
-        task = job.array_task
-        new["array_task"] = ArrayTask(arrays[task.array], task.index, task.limit)
+        new["array_task"] = change(job.array_task, array=arrays[job.array_task.array])
     if job.preceding is not None:
         new["preceding"] = ids.get(str(job.preceding), job.preceding)
     if job.dependencies:
@@ -407,8 +401,6 @@ def _renamed(job: Job, ids: Mapping[str, int | str], arrays: Mapping[str, str]) 
 
 
 def _redirected(item: Dependency, ids: Mapping[str, int | str], arrays: Mapping[str, str]) -> Dependency:
-    from simsched.formats.rfc.dependency import Dependency
-
     if item.scheme not in JOB_SCHEMES:
         return item
     array, _, index = item.value.rpartition("_")
@@ -480,7 +472,13 @@ def _parts(job: Job, longest: float) -> int:
 def _split(job: Job, longest: float, names: Mapping[str, list[str]]) -> Iterator[Job]:
     """Yield the parts of a job, or the job itself, with references to the parts of others."""
     own = names.get(str(job.id))
-    after = tuple(_on_part(item, names) for item in job.dependencies)
+    # A dependency is on the first part for a start, and on the last for an end.
+    after = tuple(
+        Dependency(item.scheme, names[item.value][0 if item.scheme == "after" else -1], item.params)
+        if item.value in names
+        else item
+        for item in job.dependencies
+    )
     before = names[str(job.preceding)][-1] if str(job.preceding) in names else job.preceding
     if own is None:
         limit = longest if _limit(job) > longest else job.duration
@@ -505,11 +503,3 @@ def _split(job: Job, longest: float, names: Mapping[str, list[str]]) -> Iterator
             # the dependents of an array wait for its last parts
             array_task=job.array_task if last else None,
         )
-
-
-def _on_part(item: Dependency, names: Mapping[str, list[str]]) -> Dependency:
-    """Return a dependency on the part that it means: the first for a start, the last for an end."""
-    own = names.get(item.value)
-    if own is None:
-        return item
-    return Dependency(item.scheme, own[0 if item.scheme == "after" else -1], item.params)
