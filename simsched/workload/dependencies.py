@@ -99,10 +99,8 @@ def resolve(drafts: Sequence[tuple[str, Job, Any]]) -> list[Job]:
 
 
 def _parsed(said: Any, place: str) -> list[Dependency]:
-    if said is None:
-        return []
     found = []
-    for index, item in enumerate(said if isinstance(said, list) else [said]):
+    for index, item in enumerate(said if isinstance(said, list) else [] if said is None else [said]):
         try:
             if isinstance(item, str):
                 found.append(Dependency.parse(item))
@@ -204,8 +202,7 @@ def slurm_dependencies(text: str) -> list[Dependency] | None:
 def log_dependencies(text: str) -> tuple[Dependency, ...]:
     """Return the dependencies of a job that a log tells of, which were met: the job ran.
 
-    They are in Slurm's notation or that of RFC 26; () for another text.  A run ends jobs well that failed in
-    the log, so ``afternotok`` becomes ``afterany``.
+    They are in Slurm's notation or that of RFC 26; () for another text.
     """
     found = slurm_dependencies(text)
     if found is None:
@@ -213,10 +210,17 @@ def log_dependencies(text: str) -> tuple[Dependency, ...]:
             found = [Dependency.parse(part) for part in text.split(",") if part.strip()]
         except SimschedError:
             return ()
-    bad = ("afternotok", "afterexcept")
-    return tuple(
-        Dependency("afterany", item.value, item.params) if item.scheme in bad else item for item in found
-    )
+    return tuple(map(met, found))
+
+
+def met(item: Dependency) -> Dependency:
+    """Return a dependency of a job of a log that ran, so that it can be met in a run.
+
+    A simulated job ends well unless its limit ends it, so a job that ran after a failure (``afternotok``)
+    depends on the end alone.
+    """
+    failed = item.scheme in {"afternotok", "afterexcept"}
+    return Dependency("afterany", item.value, item.params) if failed else item
 
 
 def with_known_dependencies(jobs: Sequence[Job]) -> tuple[tuple[Job, ...], int]:

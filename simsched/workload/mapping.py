@@ -88,12 +88,6 @@ def _megabytes(flat: Flat, per: int | None) -> int | None:
     return _ceil(flat.memory * per, 1024) if flat.memory and per else None
 
 
-def _megabytes_per_gpu(flat: Flat) -> int | None:
-    if not (flat.memory and flat.procs and flat.gpus):
-        return None
-    return max(flat.memory * flat.procs // (flat.gpus * 1024), 1)
-
-
 _VALUES: Mapping[str, Callable[[Flat, int | None], int | None]] = {
     "procs": lambda flat, _: flat.procs,
     "nodes": _nodes,
@@ -107,7 +101,11 @@ _VALUES: Mapping[str, Callable[[Flat, int | None], int | None]] = {
     "memn": lambda flat, width: _megabytes(flat, _per_node(flat.procs, flat, width)),
     # Rounded down: a job that requests all memory of a node would not fit on it with each share rounded up.
     "memp": lambda flat, _: max(flat.memory // 1024, 1) if flat.memory else None,
-    "memg": lambda flat, _: _megabytes_per_gpu(flat),
+    "memg": lambda flat, _: (
+        max(flat.memory * flat.procs // (flat.gpus * 1024), 1)
+        if flat.memory and flat.procs and flat.gpus
+        else None
+    ),
 }
 
 
@@ -147,18 +145,13 @@ class Template:
                     f"unknown placeholder {{{name}}} in the map {text!r}",
                     expected="one of " + ", ".join(f"{{{name}}}" for name in PLACEHOLDERS),
                 )
-        template = cls(first, tuple(known), tuple(known.values()), otherwise)
-        template._check()
-        return template
-
-    def _check(self) -> None:
-        """Fill every placeholder with 1, so that a bad template is refused before any record is read."""
+        # Filled with 1 on trial, so that a bad template is refused before any record is read.
+        trial, template = (cls(first, tuple(known), tuple(known.values()), otherwise) for _ in range(2))
         try:
-            self.fill(tuple(1 for _ in self.names))
+            trial.fill((1,) * len(known))
         except SimschedError as error:
-            raise ConfigError(f"the map {self.text!r} does not give a shape: {error.message}") from error
-        self._made.clear()
-        self._by_text.clear()
+            raise ConfigError(f"the map {first!r} does not give a shape: {error.message}") from error
+        return template
 
     def holes(self) -> set[str]:
         """Return the placeholders that have no default, in every alternative."""
@@ -261,7 +254,7 @@ class JobMap:
             raise ConfigError(f"{procs_per_node} processors per node are out of range", expected="1 or more")
         rules: dict[str, Template] = {}
         for part in [text] if isinstance(text, str) else list(text or ()):
-            queue, template = _split_rule(part)
+            queue, _, template = map(str.strip, part.rpartition("->"))
             if queue in rules:
                 raise ConfigError(f"two maps for {queue!r}" if queue else "two maps without a queue")
             rules[queue] = Template.parse(template)
@@ -318,26 +311,20 @@ class JobMap:
             own = Properties((kind,))
             constraint = own if constraint is None else And((constraint, own))
             key = f"{key}\0{kind}"
-        elif kind is not None:
-            base = self._of_slices(base, kind)
-        return base if constraint is None else self._with_constraint(base, constraint, key)
-
-    def _of_slices(self, base: Jobspec, kind: str) -> Jobspec:
-        """Return a request for slices of gpus in the place of gpus."""
-        place = (id(base), f"\0{kind}")
-        if place not in self._constrained:
-            resources = tuple(_with_type(vertex, kind) for vertex in base.resources)
-            self._constrained[place] = replace(base, resources=resources)
-        return self._constrained[place]
-
-    def _with_constraint(self, base: Jobspec, constraint: Constraint, key: str) -> Jobspec:
-        from simsched.formats.rfc.constraint import to_json
-
+        elif kind is not None:  # slices of gpus in the place of gpus
+            place = (id(base), f"\0{kind}")
+            if place not in self._constrained:
+                resources = tuple(_with_type(vertex, kind) for vertex in base.resources)
+                self._constrained[place] = replace(base, resources=resources)
+            base = self._constrained[place]
+        if constraint is None:
+            return base
         place = (id(base), key or repr(constraint))
-        made = self._constrained.get(place)
-        if made is None:
-            made = self._constrained[place] = base.with_system(constraints=to_json(constraint))
-        return made
+        if place not in self._constrained:
+            from simsched.formats.rfc.constraint import to_json
+
+            self._constrained[place] = base.with_system(constraints=to_json(constraint))
+        return self._constrained[place]
 
 
 def _with_type(vertex: ResourceVertex, kind: str) -> ResourceVertex:
@@ -358,11 +345,6 @@ def _asks(template: Template, kind: str) -> bool:
     holes, type_ = _ASKS[kind]
     own = not set(holes).isdisjoint(template.names) or re.search(rf"\b{type_}\b", template.text) is not None
     return own or (template.otherwise is not None and _asks(template.otherwise, kind))
-
-
-def _split_rule(text: str) -> tuple[str, str]:
-    queue, arrow, template = text.rpartition("->")
-    return (queue.strip(), template.strip()) if arrow else ("", text.strip())
 
 
 class SiteReading(Declared, frozen=True, rename=None):

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from math import erf, isfinite
+from operator import mul
 from typing import TYPE_CHECKING, Annotated, Any, Generic, Self, TypeVar
 
 import msgspec
@@ -24,6 +25,7 @@ from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.formats.rfc.clock import Clock, is_date, parse_date, zone_name
 from simsched.formats.rfc.declared import DURATION
 from simsched.formats.rfc.duration import format_duration, parse_duration
+from simsched.formats.rfc.duration import whole as plain
 from simsched.workload.flat_counts import demand
 from simsched.workload.job import MAX_JOBS, Job, Skips, Workload, assemble
 from simsched.workload.models.distribution import Distribution, at_quantiles
@@ -72,11 +74,12 @@ class Shares(Generic[T]):
         """Return the index of the value at each level of probability (0 to 1)."""
         ends = np.cumsum(self.weights)
         found = np.searchsorted(ends / ends[-1], levels, side="right")
-        return np.minimum(found, self._last()).astype(np.int64)
+        last = max(place for place, weight in enumerate(self.weights) if weight > 0)
+        return np.minimum(found, last).astype(np.int64)
 
-    def _last(self) -> int:
-        """Return the index of the last value that occurs."""
-        return max(place for place, weight in enumerate(self.weights) if weight > 0)
+    def mean(self: Shares[int]) -> float:
+        """Return the mean of numbers."""
+        return float(sum(map(mul, self.values, self.weights)) / sum(self.weights))
 
     def sorted_by(self, key: Callable[[T], Any]) -> Shares[T]:
         """Return the same shares with the values ascending by a key."""
@@ -194,8 +197,7 @@ def _text(values: tuple[float, ...]) -> str:
 
 
 def _short(value: float) -> float:
-    rounded = float(f"{value:.4g}")
-    return int(rounded) if rounded.is_integer() else rounded
+    return plain(float(f"{value:.4g}"))
 
 
 def _weighted(names: list[str], weights: tuple[float, ...]) -> dict[str, int]:
@@ -297,36 +299,22 @@ class LogModel:
         """
         if not 0 < self.span <= MAX_HOURS * HOUR:
             raise ConfigError(f"a span of {self.span:g} s is out of range", expected="1 s to 30 years")
-        expected = sum(one.factor * one.batches * _mean(one.jobs) for one in self.classes) * self.span / WEEK
+        expected = sum(one.factor * one.batches * one.jobs.mean() for one in self.classes) * self.span / WEEK
         if expected * max(1.0, self.growth ** (self.span / MONTH)) > MAX_JOBS:
             raise ConfigError(f"the model makes more than {MAX_JOBS:,} jobs", expected="a shorter span")
         # Each class has a stream of its own, so that a change of one class leaves the others as they are.
         streams = rng.spawn(len(self.classes))
-        population = self._population()
+        more = sum(max(0, round(one.users * one.factor) - one.users) for one in self.classes)
+        fewest = max((round(one.users * one.factor) for one in self.classes), default=0)
+        population = max(self.population + more, fewest)  # the users that a factor adds are new ones
         found: list[Job] = []
         for one, stream in zip(self.classes, streams, strict=True):
             found += _jobs_of(one, self, population, stream)
         found.sort(key=lambda job: job.submit)
-        kept = (_numbered(job, number) for number, job in enumerate(found[: self.jobs], 1))
+        kept = (msgspec.structs.replace(job, id=number) for number, job in enumerate(found[: self.jobs], 1))
         return assemble(
             kept, Skips(), source=self.name, name=self.name, kind="model", header=dict(self.header)
         )
-
-    def _population(self) -> int:
-        """Return the number of users; the users that a factor adds are new ones."""
-        more = sum(max(0, round(one.users * one.factor) - one.users) for one in self.classes)
-        fewest = max((round(one.users * one.factor) for one in self.classes), default=0)
-        return max(self.population + more, fewest)
-
-
-def _mean(shares: Shares[int]) -> float:
-    total = sum(value * weight for value, weight in zip(shares.values, shares.weights, strict=True))
-    return total / sum(shares.weights)
-
-
-def _numbered(job: Job, number: int) -> Job:
-
-    return msgspec.structs.replace(job, id=number)
 
 
 def _jobs_of(one: JobClass, model: LogModel, population: int, rng: np.random.Generator) -> list[Job]:
@@ -356,7 +344,7 @@ def _jobs_of(one: JobClass, model: LogModel, population: int, rng: np.random.Gen
             jobspec=one.requests.values[place],
             procs=sizes[place],
             runtime=runs[index],
-            duration=None if limits is None else _plain(float(limits[index])),
+            duration=None if limits is None else plain(float(limits[index])),
             user=None if users is None else users[int(batch[index])],
             name=one.name,
             queue=None if queues is None or one.queues is None else one.queues.values[int(queues[index])],
@@ -365,10 +353,6 @@ def _jobs_of(one: JobClass, model: LogModel, population: int, rng: np.random.Gen
         for index, place in enumerate(places.tolist())
         if at[index] <= model.span
     ]
-
-
-def _plain(value: float) -> float:
-    return int(value) if value.is_integer() else value
 
 
 def _arrivals(one: JobClass, model: LogModel, rng: np.random.Generator) -> Floats:

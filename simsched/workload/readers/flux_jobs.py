@@ -13,6 +13,7 @@ import re
 import tarfile
 import zlib
 from contextlib import closing
+from dataclasses import replace
 from lzma import LZMAError
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -23,7 +24,7 @@ from simsched.errors import FormatError, LimitError, SimschedError, WorkloadErro
 from simsched.files import scratch_folder
 from simsched.formats.rfc.dependency import JOB_SCHEMES
 from simsched.formats.rfc.duration import whole
-from simsched.workload.dependencies import refuse_cycles
+from simsched.workload.dependencies import met, refuse_cycles
 from simsched.workload.flat_counts import bare
 from simsched.workload.mapping import Flat, ReadOptions
 from simsched.workload.readers import gather as why
@@ -217,7 +218,10 @@ def read_flux_folder(path: Path, reading: ReadOptions | None = None) -> Workload
     reading = reading or ReadOptions(source=path.name)
     gather = Gather(reading, "flux-folder")
     requests: dict[Jobspec, Jobspec] = {}  # equal requests are one object
-    folders = sorted((_number(name), name, folder) for name, folder in _job_folders(path))
+    folders = sorted(
+        (int(name) if re.fullmatch(r"[0-9]{1,19}", name) else -1, name, folder)
+        for name, folder in _job_folders(path)
+    )
     for number, name, folder in folders:
         if gather.full:
             break
@@ -233,13 +237,7 @@ def read_flux_folder(path: Path, reading: ReadOptions | None = None) -> Workload
 
 
 def _with_dependencies(jobs: list[Job]) -> list[Job]:
-    """Name the jobs that others depend on by their ids, and drop dependencies on jobs that are not there.
-
-    Dependencies in a log have been met.  A simulated job ends well unless its limit ends
-    it, so a job that ran after a failure (afternotok) depends on the end alone (afterany).
-    """
-    from simsched.formats.rfc.dependency import Dependency
-
+    """Name the jobs that others depend on by their ids, and drop dependencies on jobs that are not there."""
     ids = {job_number(str(job.id)): str(job.id) for job in jobs}
     made = []
     for job in jobs:
@@ -248,8 +246,7 @@ def _with_dependencies(jobs: list[Job]) -> list[Job]:
             if item.scheme not in JOB_SCHEMES:
                 found.append(item)
             elif (target := ids.get(job_number(item.value))) is not None and target != str(job.id):
-                scheme = "afterany" if item.scheme in {"afternotok", "afterexcept"} else item.scheme
-                found.append(Dependency(scheme, target, item.params))
+                found.append(replace(met(item), value=target))
         made.append(msgspec.structs.replace(job, dependencies=tuple(dict.fromkeys(found))))
     return made
 
@@ -294,11 +291,6 @@ def _job_folders(path: Path, parts: tuple[str, ...] = ()) -> Iterator[tuple[str,
             yield str(int("".join(inner), 16)) if whole_id else folder.name, folder
         elif (inner and len(inner) < _KVS_LEVELS) or (folder.name == "job" and not parts):
             yield from _job_folders(folder, inner)
-
-
-def _number(name: str) -> int:
-    """Return the number of a folder of a job; -1 for another name."""
-    return int(name) if name.isascii() and name.isdigit() and len(name) < 20 else -1
 
 
 def _file(folder: Path, name: str) -> Path | None:

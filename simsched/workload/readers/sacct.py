@@ -143,8 +143,12 @@ class _Reader:
             run = end - start
         if self.has_start:
             reason = unfinished(base, start, run)
-        else:
-            reason, start = _undated(base, submit, run, at(end_text, number))
+        else:  # a job that took time has started, that time before its end
+            ran = bool(run) or (run == 0 and base in {"", "COMPLETED"})
+            reason = unfinished(base, 0 if ran else None, run)
+            end = at(end_text, number)
+            if ran and run is not None and end is not None and submit is not None and end - run >= submit:
+                start = end - run
         task = self._task(shown_id, command) if "_" in shown_id else None
         if reason is not None:
             self.gather.skip(number, reason, line, id_)
@@ -191,8 +195,7 @@ class _Reader:
 
     def finish(self) -> Workload:
         """Count the steps and the joined lines, and return the workload."""
-        columns = {"partition": "partition", "account": "bank", "user": "user", "group": "group"}
-        columns["nodelist"] = "nodelist"
+        columns = {name: name for name in ("partition", "user", "group", "nodelist")} | {"account": "bank"}
         rows = self.gather.jobs if self.odd.unsure else ()
         known = {name: {getattr(row, own) or "" for row in rows} for name, own in columns.items()}
         self._take(self.odd.finish(known))
@@ -203,18 +206,6 @@ class _Reader:
                 f"{self.odd.mended:,}"
             )
         return self.gather.finish()
-
-
-def _undated(
-    state: str, submit: float | None, run: float | None, end: float | None
-) -> tuple[str | None, float | None]:
-    """Return (why a record is not a job that ran or None, its start or None) without a start column.
-
-    A job that took time has started; the start is its time before the end.
-    """
-    ran = bool(run) or (run == 0 and state in {"", "COMPLETED"})
-    start = None if end is None or run is None or submit is None or end - run < submit else end - run
-    return unfinished(state, 0 if ran else None, run), start if ran else None
 
 
 def unfinished(state: str, start: float | None, run: float | None) -> str | None:

@@ -301,7 +301,13 @@ def read_sacct_json(text: str, reading: ReadOptions | None = None) -> Workload:
             "no job has a job_id", where=reading.source, expected="the document of sacct --json"
         )
     gather = Gather(reading, "sacct-json")
-    for where, job in _placed(gather, jobs):
+    for index, job in enumerate(jobs):
+        where = f" jobs[{index}]"
+        if gather.full:
+            break
+        if isinstance(job, FormatError):
+            gather.skip(where, WRONG_TYPE, job.message)
+            continue
         time, of = job.time, job.association
         array, het = job.array or _Array(), job.het or _Het()
         state = job.state.current if isinstance(job.state, _State) else job.state
@@ -314,7 +320,14 @@ def read_sacct_json(text: str, reading: ReadOptions | None = None) -> Workload:
             array_max_tasks=array.limits.max.running.tasks,
         )  # fmt: skip
         used = [str(part.count) for part in job.tres.allocated if part.type == "energy"]
-        _add(gather, where, found, _flat(job), _value(time.elapsed), joules(used[-1]) if used else None)
+        flat = RequestedTres(
+            req_cpus=_digits(job.required.CPUs),
+            alloc_nodes=_digits(job.allocation_nodes),
+            req_tres=_tres(job.tres.requested),
+            alloc_tres=_tres([part for part in job.tres.allocated if part.type != "mem"]),
+            req_mem=_memory(job.required),
+        ).flat()
+        _add(gather, where, found, flat, _value(time.elapsed), joules(used[-1]) if used else None)
     return gather.finish()
 
 
@@ -341,17 +354,6 @@ def _decoded(text: str, source: str, document: type[Any], job: type[Any]) -> lis
         if all(isinstance(one, FormatError) for one in found):
             raise error from None
         return found
-
-
-def _placed(gather: Gather, jobs: list[Any]) -> Iterator[tuple[str, Any]]:
-    """Yield (place, job) of each job that could be read, until enough records have been read."""
-    for index, job in enumerate(jobs):
-        if gather.full:
-            return
-        if isinstance(job, FormatError):
-            gather.skip(f" jobs[{index}]", WRONG_TYPE, job.message)
-        else:
-            yield f" jobs[{index}]", job
 
 
 def _add(
@@ -470,17 +472,6 @@ def queued_flat(job: QueuedJob) -> Flat:
     ).flat()
 
 
-def _flat(job: _Job) -> Flat:
-    """Return what `queued_flat` returns."""
-    return RequestedTres(
-        req_cpus=_digits(job.required.CPUs),
-        alloc_nodes=_digits(job.allocation_nodes),
-        req_tres=_tres(job.tres.requested),
-        alloc_tres=_tres([part for part in job.tres.allocated if part.type != "mem"]),
-        req_mem=_memory(job.required),
-    ).flat()
-
-
 def _memory(job: QueuedJob | _Required) -> str:
     """Return the requested memory as sacct prints it; empty if the job's record does not state one."""
     per_cpu, per_node = positive(job.memory_per_cpu), positive(job.memory_per_node)
@@ -489,11 +480,9 @@ def _memory(job: QueuedJob | _Required) -> str:
 
 def _tres(parts: list[_Tres]) -> str:
     """Return a list of TRES as sacct prints it."""
-    names = [part.type if part.type != "gres" else f"gres/{part.name}" for part in parts]
-    units = ["M" if part.type == "mem" else "" for part in parts]
-    return ",".join(
-        f"{name}={part.count or 0}{unit}" for name, part, unit in zip(names, parts, units, strict=True)
-    )
+    names = [f"gres/{part.name}" if part.type == "gres" else part.type for part in parts]
+    counts = [f"{part.count or 0}{'M' if part.type == 'mem' else ''}" for part in parts]
+    return ",".join(map("{}={}".format, names, counts))
 
 
 def _digits(number: float | _Number | None) -> str:

@@ -187,8 +187,10 @@ class RequestedTres:
         kind = gpu_type(wanted) or gpu_type_of_gres(self.req_gres)
         if not kind and not gpus_of(wanted) and not self.req_gres:
             kind = gpu_type(given) or gpu_type_of_gres(self.alloc_gres)
-        size = self.req_mem or wanted.get("mem") or given.get("mem") or ""
-        memory = _per_processor(size, procs, nodes)
+        size, memory = kilobytes(self.req_mem or wanted.get("mem") or given.get("mem") or ""), None
+        if size is not None and procs:  # rounded up; without a suffix the size is the job's
+            copies = {"c": procs, "n": nodes or 1}.get(size[1], 1)
+            memory = -(-size[0] * copies // procs)
         return Flat(procs=procs, nodes=nodes, gpus=gpus, gpu_type=kind if gpus else None, memory=memory)
 
 
@@ -206,16 +208,6 @@ def _count(text: str) -> int | None:
     power = " KM".find(text[-1]) if text else 0
     number = whole_number(text[:-1] if power > 0 else text)
     return None if number is None else number * 1024 ** max(power, 0)
-
-
-def _per_processor(text: str, procs: int | None, nodes: int | None) -> int | None:
-    """Return KB per processor, rounded up; without a suffix the size is the job's."""
-    found = kilobytes(text)
-    if found is None or not procs:
-        return None
-    size, per = found
-    whole = size * procs if per == "c" else size * (nodes or 1) if per == "n" else size
-    return -(-whole // procs)
 
 
 def features(text: str) -> Constraint | None:

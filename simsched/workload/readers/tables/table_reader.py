@@ -102,7 +102,7 @@ class _Jobs:
         """Return the workload; ``UnixStartTime`` of its header is the time that became second 0."""
         self._skip_rejects()
         self._skip_rows()
-        ((first,),) = self.rows.select(f"select min(submit) from {JOBS} where reason is null")
+        ((first,),) = self.rows.relation.rows(f"select min(submit) from {JOBS} where reason is null")
         base = floor(first / 1_000_000) if first is not None else 0
         jobs = in_submit_order(self._jobs(base))
         if "depends" in self.rows.items:
@@ -136,7 +136,7 @@ class _Jobs:
         """Ignore the lines of a CSV file that are not rows."""
         if self.rows.relation.form != "csv":
             return
-        found = self.rows.select(
+        found = self.rows.relation.rows(
             "select line, max(error_type::varchar), min(csv_line) from reject_errors "
             "group by line order by line"
         )
@@ -146,7 +146,7 @@ class _Jobs:
     def _skip_rows(self) -> None:
         """Ignore the rows that are not jobs: all are counted, the first of each reason listed."""
         skips = self.gather.skips
-        found = self.rows.select(
+        found = self.rows.relation.rows(
             f"select reason, row, id, text from (select *, row_number() over "
             f"(partition by reason order by row) as nth from {JOBS} where reason is not null) "
             f"where nth <= {MOST_LISTED} order by row"
@@ -154,7 +154,7 @@ class _Jobs:
         for reason, row, id_, text in found:
             known = self.rows.reasons[reason]
             skips.add(Skip(self._place(row), known, (text or "")[:200], id_), listed=known != FILTERED)
-        counts = self.rows.select(
+        counts = self.rows.relation.rows(
             f"select reason, count(*) from {JOBS} where reason is not null group by reason order by reason"
         )
         for reason, count in counts:
@@ -169,7 +169,7 @@ class _Jobs:
         """Yield the jobs of the table, in the order of its rows."""
         import numpy as np
 
-        ((count,),) = self.rows.select(f"select count(*) from {JOBS}")
+        ((count,),) = self.rows.relation.rows(f"select count(*) from {JOBS}")
         for begin in range(0, count, BLOCK):
             found: dict[str, Any] = self.rows.relation.con.execute(
                 f"select * from {JOBS} where rowid >= {begin} and rowid < {begin + BLOCK} and reason is null"

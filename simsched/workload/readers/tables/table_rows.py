@@ -377,10 +377,6 @@ class Rows:
         """Whether the number of nodes is that of the list of nodes."""
         return "nodelist" in self.items and "nodes" not in self.items
 
-    def select(self, query: str) -> list[tuple[Any, ...]]:
-        """Return the rows of a query on the connection."""
-        return self.relation.rows(query)
-
     # -- the source ----------------------------------------------------------------
 
     def _read_source(self, limit: int | None) -> None:
@@ -420,10 +416,10 @@ class Rows:
         for name, item in self.items.items():
             if self.columns.columns[name].expression:
                 with named_fault(self.columns, f"columns.{name}"):
-                    self.select(f"select count({item.value}) from {VIEW}")
+                    self.relation.rows(f"select count({item.value}) from {VIEW}")
         if self.columns.filter:
             with named_fault(self.columns, "filter"):
-                self.select(f"select count({self._filter()}) from {VIEW}")
+                self.relation.rows(f"select count({self._filter()}) from {VIEW}")
 
     def _filter(self) -> str:
         text = self.columns.filter
@@ -432,7 +428,7 @@ class Rows:
         where = f"{self.columns.where}: filter"
         check_columns(columns_in(text, where), self.relation.columns, where, self.relation.name)
         with named_fault(self.columns, "filter"):
-            kind = str(self.select(f"describe select (\n{text}\n) from {VIEW}")[0][1])
+            kind = str(self.relation.rows(f"describe select (\n{text}\n) from {VIEW}")[0][1])
         if kind != "BOOLEAN":
             raise ConfigError(
                 f"{text!r} is not a condition", where=where, expected="such as state != 'PENDING'"
@@ -445,7 +441,7 @@ class Rows:
             if name not in self.items:
                 continue
             index = self.reasons.index(self.items[name].reason)
-            ((good, bad, text),) = self.select(
+            ((good, bad, text),) = self.relation.rows(
                 f"select count({named(name)}), count(*) filter (broken = {index}), "
                 f"min_by(broken_text, rowid) filter (broken = {index}) from given"
             )
@@ -469,14 +465,16 @@ class Rows:
         for name, column in self.lookups.items():
             self._lookup(name, column, reads.get(name, seconds_of_text))
         if "state" in self.items:
-            unknown = self.select(f"select text from {named('of_state')} where value is null order by text")
+            unknown = self.relation.rows(
+                f"select text from {named('of_state')} where value is null order by text"
+            )
             if unknown:
                 listed = ", ".join(repr(row[0]) for row in unknown[:5]) + (", …" if len(unknown) > 5 else "")
                 self.notes.append(f"states without a meaning here: {listed} (columns.state.values names it)")
 
     def _lookup(self, name: str, column: str, read: Callable[[str], Any]) -> None:
         """Make the table ``of_NAME`` of the texts of a column of ``given``: text, value, and per."""
-        found = self.select(
+        found = self.relation.rows(
             f"select distinct {named(column)} from given where {named(column)} is not null "
             f"limit {MOST_TEXTS + 1}"
         )
@@ -498,9 +496,16 @@ class Rows:
 
     def _make_jobs(self) -> None:
         """Make the table of jobs of ``given`` and the tables of texts."""
-        for name in (*TEXTS, *ATTRIBUTES):
+        for name in (*TEXTS, *ATTRIBUTES):  # the different values are numbered by an enumeration
             if name in self.items:
-                self._make_names(name)
+                type_ = named("enum_" + name)
+                self.relation.rows(
+                    f"create type {type_} as enum "
+                    f"(select distinct {named(name)} as x from given where x is not null order by x)"
+                )
+                self.names[name] = [
+                    row[0] for row in self.relation.rows(f"select unnest(enum_range(null::{type_}))")
+                ]
         joins = [
             f"left join {named('of_' + name)} on {named('of_' + name)}.text = given.{named(column)}"
             for name, column in self.lookups.items()
@@ -519,10 +524,15 @@ class Rows:
             sizes["nodes"] = "cast(of_nodelist.value as integer)"
         sizes |= {name: f'"{name}"' for name in (*DURATIONS, "memory")}
         sizes |= {name: f'coalesce(given."{name}", of_{name}.value)' for name in sizes.keys() & self.lookups}
+        memory_per = f"'{self.columns.columns['memory'].per}'" if "memory" in self.items else "null::varchar"
+        if "memory" in self.lookups:
+            memory_per = (
+                f"(case when of_memory.per in ('core', 'node') then of_memory.per else {memory_per} end)"
+            )
         first = f"""select given.rowid as row, keep,
             case when broken is not null then broken {broken} end as broken,
             case when broken is not null or not keep then broken_text {texts} end as text,
-            {self._id()} as id, submit, start, "end", eligible, energy, {self._memory_per()} as memory_per,
+            {self._id()} as id, submit, start, "end", eligible, energy, {memory_per} as memory_per,
             {", ".join(f'{sql} as "{name}"' for name, sql in sizes.items())},
             {"of_state.value" if "state" in self.items else "null::double"} as state
             {"".join(f', enum_code(cast("{x}" as "enum_{x}")) as "{x}"' for x in self.names)}
@@ -530,35 +540,18 @@ class Rows:
         self.relation.rows(f"create temp table {JOBS} as {self._finished(first)}")
         self.relation.rows("drop table given")
 
-    def _make_names(self, name: str) -> None:
-        """Number the different values of a column, by an enumeration."""
-        type_ = named("enum_" + name)
-        self.relation.rows(
-            f"create type {type_} as enum "
-            f"(select distinct {named(name)} as x from given where x is not null order by x)"
-        )
-        self.names[name] = [row[0] for row in self.select(f"select unnest(enum_range(null::{type_}))")]
-
     def _id(self) -> str:
         """Return the SQL of ids; texts become numbers where all of them are plain numbers."""
         if "id" not in self.items:
             return "given.rowid + 1"
-        kind = str(self.select("describe select id from given")[0][1])
+        kind = str(self.relation.rows("describe select id from given")[0][1])
         if kind != "VARCHAR":
             return "id"
-        ((odd,),) = self.select(
+        ((odd,),) = self.relation.rows(
             "select count(*) from given where id is not null "
             "and (try_cast(id as bigint) is null or cast(try_cast(id as bigint) as varchar) != id)"
         )
         return "id" if odd else "try_cast(id as bigint)"
-
-    def _memory_per(self) -> str:
-        if "memory" not in self.items:
-            return "null::varchar"
-        given = f"'{self.columns.columns['memory'].per}'"
-        if "memory" not in self.lookups:
-            return given
-        return f"(case when of_memory.per in ('core', 'node') then of_memory.per else {given} end)"
 
     def _cases(self) -> str:
         """Return the SQL of the index of the first reason to leave a row out; `reasons` grows."""
@@ -615,7 +608,9 @@ class Rows:
 
     def _mark_repeated(self) -> None:
         """Mark the later ones of rows with one id."""
-        ((extra,),) = self.select(f"select count(id) - count(distinct id) from {JOBS} where reason is null")
+        ((extra,),) = self.relation.rows(
+            f"select count(id) - count(distinct id) from {JOBS} where reason is null"
+        )
         if extra:
             self.relation.rows(
                 f"update {JOBS} set reason = {self.reasons.index(REPEATED)} where row in (select row from "
