@@ -81,7 +81,11 @@ def machine_of(workload: Workload) -> MachineDescription:
         notes.left_out(text, where)
     shares = _shares(nodes, procs, largest, notes, where)
     with_gpus = _with_gpus(largest, nodes or procs, notes, where)
-    pools = _memory(largest, notes, where)
+    pools: tuple[PoolSpec, ...] = ()
+    if largest.memory:
+        text = f"{largest.memory:,} KiB of memory in each node, the most that a job requests there"
+        notes.assumed(text, where)
+        pools = (PoolSpec(type="memory", amount=Amount(largest.memory, "KiB")),)
     found = {
         f"node{number}": node_of(cores=cores, gpus=largest.gpus if number < with_gpus else 0, pools=pools)
         for number, cores in enumerate(cores for count, cores in shares for _ in range(count))
@@ -148,13 +152,6 @@ def _without_nodes(procs: int, largest: _Largest, notes: NoteCollector, where: s
 
 def _cores(number: int) -> str:
     return f"{number:,} core" + ("" if number == 1 else "s")
-
-
-def _memory(largest: _Largest, notes: NoteCollector, where: str) -> tuple[PoolSpec, ...]:
-    if not largest.memory:
-        return ()
-    notes.assumed(f"{largest.memory:,} KiB of memory in each node, the most that a job requests there", where)
-    return (PoolSpec(type="memory", amount=Amount(largest.memory, "KiB")),)
 
 
 def _note_names(workload: Workload, notes: NoteCollector, where: str) -> None:

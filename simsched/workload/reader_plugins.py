@@ -11,7 +11,7 @@ from simsched.plugins.plugin_kind import PluginKind
 from simsched.workload.job import Workload
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from simsched.workload.mapping import ReadOptions
     from simsched.workload.source import Source
@@ -58,12 +58,8 @@ def given_reader(value: str | WorkloadReader) -> PluginReader | None:
 
 def recognising_reader(head: str) -> PluginReader | None:
     """Return the installed reader that recognises a text by its first line; None if none does."""
-    first = next((line.strip() for line in head.splitlines() if line.strip()), "")
-    return next(_recognising(first), None) if first else None
-
-
-def _recognising(line: str) -> Iterator[PluginReader]:
-    for name in KIND.names():
+    line = next((line.strip() for line in head.splitlines() if line.strip()), "")
+    for name in KIND.names() if line else ():
         recognises = getattr(KIND.found(name), "recognises", None)
         if recognises is None:
             continue
@@ -72,4 +68,5 @@ def _recognising(line: str) -> Iterator[PluginReader]:
         with KIND.named(reader, name):
             is_its = reader.recognises(line)
         if is_its:
-            yield PluginReader(reader, name)
+            return PluginReader(reader, name)
+    return None

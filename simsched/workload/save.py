@@ -301,7 +301,8 @@ def write_sacct(workload: Workload) -> Iterator[str]:
     yield "|".join(SACCT_HEAD)
     for job in workload.jobs:
         submit = base + round(job.submit)
-        eligible = base + round(max([job.submit, *begin_times(job)]))
+        begins = [float(item.value) for item in job.dependencies if item.scheme == "begin-time"]
+        eligible = base + round(max([job.submit, *begins]))
         start = max(submit + round(job.wait or 0), eligible)
         run = round(seconds_of(job))
         times = (format_date(at).removesuffix("Z") for at in (submit, eligible, start, start + run))
@@ -318,11 +319,6 @@ def write_sacct(workload: Workload) -> Iterator[str]:
         yield "|".join(
             (str(job.id), *times, str(run), limit, str(nodes or ""), str(procs), tres, memory, *texts, state)
         )
-
-
-def begin_times(job: Job) -> list[float]:
-    """Return the times before which a job must not start."""
-    return [float(item.value) for item in job.dependencies if item.scheme == "begin-time"]
 
 
 # -- SWF 2.2: flat counts, names kept in header lines that `read_swf` understands -------------------

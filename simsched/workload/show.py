@@ -61,7 +61,10 @@ def _body(data: Mapping[str, Any]) -> Iterator[str]:
     )
     yield from _weeks(data)
     yield from _estimates(data)
-    yield from _users(data)
+    for key in ("users", "queues"):
+        if data[key]["number"] > 1:
+            rows = [(row["name"], row["jobs"]) for row in data[key]["top"]]
+            yield from _section(f"jobs by {key[:-1]}", rows)
 
 
 def _weeks(data: Mapping[str, Any]) -> Iterator[str]:
@@ -96,14 +99,6 @@ def _estimates(data: Mapping[str, Any]) -> Iterator[str]:
     accuracy = found["accuracy_histogram"]
     rows = [(f"{index / 10:.1f}-{(index + 1) / 10:.1f}", count) for index, count in enumerate(accuracy)]
     yield from _section("run time / limit", rows)
-
-
-def _users(data: Mapping[str, Any]) -> Iterator[str]:
-    for key in ("users", "queues"):
-        if data[key]["number"] > 1:
-            yield from _section(
-                f"jobs by {key[:-1]}", [(row["name"], row["jobs"]) for row in data[key]["top"]]
-            )
 
 
 def _section(title: str, rows: Sequence[tuple[str, float]]) -> Iterator[str]:

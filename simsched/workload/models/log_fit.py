@@ -131,7 +131,7 @@ class LogColumns:
         if not jobs:
             fault = "no job has a run time" if workload.jobs else "the workload has no jobs"
             raise WorkloadError(fault, where=workload.source, expected="a log of jobs that ran")
-        submit = np.array([job.submit for job in jobs], dtype=float)
+        submit, clock = np.array([job.submit for job in jobs], dtype=float), workload.clock
         numbers: dict[str, int] = {}
         users = [-1 if job.user is None else numbers.setdefault(job.user, len(numbers)) for job in jobs]
         needs = [demand(job.jobspec) for job in jobs]
@@ -139,19 +139,14 @@ class LogColumns:
         return cls(
             jobs,
             submit,
-            local_times(workload, submit),
+            # second 0 of a log without dates is a Monday at midnight
+            submit + 4 * DAY if clock is None else clock.local_seconds(submit),
             np.array([need.procs for need in needs], dtype=float),
             np.array([need.gpus for need in needs], dtype=float),
             np.array([job.runtime for job in jobs], dtype=float),
             np.array(limits, dtype=float),
             np.array(users, dtype=np.int64),
         )
-
-
-def local_times(workload: Workload, submit: Floats) -> Floats:
-    """Return seconds on the local clock; second 0 of a log without dates is a Monday at midnight."""
-    clock = workload.clock
-    return submit + 4 * DAY if clock is None else clock.local_seconds(submit)
 
 
 def fit_log(workload: Workload, classes: int = CLASSES) -> LogModel:

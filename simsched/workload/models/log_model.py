@@ -544,13 +544,15 @@ def _start(table: ModelTable, where: str) -> tuple[float, dict[str, str]]:
 # --- writing
 
 
-def model_document(model: LogModel, description: str = "") -> dict[str, Any]:
-    """Return a model as the mapping that `model_from_dict` reads."""
+def model_text(model: LogModel, description: str = "") -> str:
+    """Return a model as the YAML text of its file."""
+    from simsched.formats.text.yaml_text import to_yaml
+
     header, start, zone = model.header, None, None
     if "UnixStartTime" in header:
         zone = header["TimeZoneString"]
         start = Clock(float(header["UnixStartTime"]), zone).text(0)
-    return ModelTable(
+    table = ModelTable(
         name=model.name,
         description=description or None,
         start=start,
@@ -560,11 +562,5 @@ def model_document(model: LogModel, description: str = "") -> dict[str, Any]:
         users=model.population or None,
         processors=int(header["MaxProcs"]) if "MaxProcs" in header else None,
         classes=model.classes,
-    ).to_dict()
-
-
-def model_text(model: LogModel, description: str = "") -> str:
-    """Return a model as the YAML text of its file."""
-    from simsched.formats.text.yaml_text import to_yaml
-
-    return to_yaml(model_document(model, description))
+    )
+    return to_yaml(table.to_dict())

@@ -37,7 +37,7 @@ BUCKETS = 48
 BUCKET_SECONDS = 1800
 DAY = BUCKETS * BUCKET_SECONDS
 FIRST_BUCKET = 11  # the cycle of a day is taken from bucket 11, the quietest time, on
-START_HOUR = 8.0  # of a day, where arrivals begin
+START = 8 * 3600  # of a day, where arrivals begin
 LONGEST_RUN = 12.0  # log seconds; longer draws are drawn again
 LONGEST_GAP = 13.0  # log seconds between two arrivals
 MACHINE = 7.0  # log2 of the nodes of the machine that the parameters are for
@@ -112,23 +112,16 @@ class Lublin:
 
         return np.floor(np.exp(_redrawn(len(sizes), LONGEST_RUN, draw))).astype(np.int64)
 
-    def arrivals(
-        self,
-        number: int,
-        rng: np.random.Generator,
-        *,
-        start_hour: float = START_HOUR,
-        until: float | None = None,
-    ) -> Floats:
-        """Draw arrival times in seconds after the start, which is at `start_hour` of a day.
+    def arrivals(self, number: int, rng: np.random.Generator, *, until: float | None = None) -> Floats:
+        """Draw arrival times in seconds after the start, which is at `START` of a day.
 
         With `until` every gap is scaled by one factor so that the last job arrives then; the
         daily cycle is not scaled.
         """
         points = self.points(number, rng)
         if until is not None and number:
-            points *= self.points_of(until, start_hour) / points[-1]
-        return self.times_of(points, start_hour)
+            points *= self.points_of(until) / points[-1]
+        return self.times_of(points)
 
     def points(self, number: int, rng: np.random.Generator) -> Floats:
         """Draw the points at which jobs arrive; a half hour of mean weight is 1,800 points long."""
@@ -140,31 +133,30 @@ class Lublin:
         points: Floats = np.cumsum(np.exp(_redrawn(number, LONGEST_GAP, draw)))
         return points
 
-    def points_of(self, until: float, start_hour: float = START_HOUR) -> float:
+    def points_of(self, until: float) -> float:
         """Return the number of points from the start to `until` (s)."""
         import numpy as np
 
-        clock, spent, begin, before = self._cycle(start_hour)
-        days, rest = divmod(begin + until, DAY)
+        clock, spent, before = self._cycle()
+        days, rest = divmod(START + until, DAY)
         return float(days * spent[-1] + np.interp(rest, clock, spent) - before)
 
-    def times_of(self, points: Floats, start_hour: float = START_HOUR) -> Floats:
+    def times_of(self, points: Floats) -> Floats:
         """Return the times (s after the start) at which the points reach these numbers."""
         import numpy as np
 
-        clock, spent, begin, before = self._cycle(start_hour)
+        clock, spent, before = self._cycle()
         days, rest = np.divmod(points + before, spent[-1])
-        times: Floats = days * DAY + np.interp(rest, spent, clock) - begin
+        times: Floats = days * DAY + np.interp(rest, spent, clock) - START
         return times
 
-    def _cycle(self, start_hour: float) -> tuple[Floats, Floats, float, float]:
-        """Return the edges of the buckets, the points spent up to each, the start and its points."""
+    def _cycle(self) -> tuple[Floats, Floats, float]:
+        """Return the edges of the buckets, the points spent up to each, and those up to the start."""
         import numpy as np
 
         clock = np.arange(BUCKETS + 1, dtype=np.float64) * BUCKET_SECONDS
         spent = np.append(0.0, np.cumsum(self.weights())).astype(np.float64) * BUCKET_SECONDS
-        begin = start_hour * 3600 % DAY
-        return clock, spent, begin, float(np.interp(begin, clock, spent))
+        return clock, spent, float(np.interp(START, clock, spent))
 
     def weights(self) -> Floats:
         """The weight of each half hour of a day (0 is midnight), mean 1."""
@@ -382,7 +374,7 @@ class LublinWorkload(Flags, frozen=True, kw_only=True):
         ]
         name = f"lublin-{self.model}"
         header = {
-            "UnixStartTime": str(int(START_HOUR * 3600)),  # so that hours of the day come out right
+            "UnixStartTime": str(START),  # so that hours of the day come out right
             "MaxProcs": str(self.capacity or self.machine),
             "Map": job_map.default.text,
         }

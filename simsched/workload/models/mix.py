@@ -14,6 +14,7 @@ import numpy as np
 from simsched.declare.kinds import ANYTHING, ValueKind, kind_of, listed, number
 from simsched.declare.table import Declared
 from simsched.errors import ConfigError
+from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.workload.job import MAX_JOBS, Job, Skips, Workload, assemble
 from simsched.workload.models.distribution import Distribution
 from simsched.workload.models.log_model import Drawn, Text, model_from_dict
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from simsched.workload.models.log_model import LogModel
 
     Floats = npt.NDArray[np.float64]
-    Integers = npt.NDArray[np.int64]
 
 _BLOCK = 4096
 
@@ -125,15 +125,27 @@ class Mix(Declared, frozen=True, kw_only=True):
         for index, part in enumerate(self.parts):
             here = np.flatnonzero(which == index)
             run[here] = np.maximum(1, np.floor(part.runtime.draw(len(here), rng)))
-            limit[here] = _limits(part.duration, run[here], rng)
+            if isinstance(part.duration, Distribution):
+                limit[here] = np.maximum(run[here], np.ceil(part.duration.draw(len(here), rng)))
+            elif part.duration is not None:
+                limit[here] = np.ceil(run[here] * part.duration)
         names = users(len(submit), self.users, rng)
-        return assemble(
-            self._jobs(np.floor(submit), which, run, limit, names),
-            Skips(),
-            source=self.name,
-            name=self.name,
-            kind="model",
-        )
+        specs = [Jobspec.from_shape(part.shape) for part in self.parts]
+        columns = (np.floor(submit).tolist(), which.tolist(), run.tolist(), limit.tolist(), names)
+        jobs = [
+            Job(
+                id=number,
+                submit=int(at),
+                jobspec=specs[index],
+                runtime=int(took),
+                duration=None if most == float("inf") else int(most),
+                user=user,
+                name=self.parts[index].name,
+                queue=self.parts[index].queue,
+            )
+            for number, (at, index, took, most, user) in enumerate(zip(*columns, strict=True), 1)
+        ]
+        return assemble(jobs, Skips(), source=self.name, name=self.name, kind="model")
 
     def _submits(self, rng: np.random.Generator) -> Floats:
         if self.jobs is None and self.span is None:
@@ -151,36 +163,6 @@ class Mix(Declared, frozen=True, kw_only=True):
                 kept: Floats = submit[submit <= self.span]
                 return kept
             number *= 2
-
-    def _jobs(
-        self, submit: Floats, which: Integers, run: Floats, limit: Floats, names: list[str | None]
-    ) -> list[Job]:
-        from simsched.formats.jobspec.jobspec import Jobspec
-
-        specs = [Jobspec.from_shape(part.shape) for part in self.parts]
-        return [
-            Job(
-                id=number,
-                submit=int(at),
-                jobspec=specs[index],
-                runtime=int(took),
-                duration=None if most == float("inf") else int(most),
-                user=user,
-                name=self.parts[index].name,
-                queue=self.parts[index].queue,
-            )
-            for number, (at, index, took, most, user) in enumerate(
-                zip(submit.tolist(), which.tolist(), run.tolist(), limit.tolist(), names, strict=True), 1
-            )
-        ]
-
-
-def _limits(duration: Distribution | float | None, run: Floats, rng: np.random.Generator) -> Floats:
-    if duration is None:
-        return np.full(len(run), np.inf)
-    if isinstance(duration, Distribution):
-        return np.maximum(run, np.ceil(duration.draw(len(run), rng)))
-    return np.ceil(run * duration)
 
 
 def is_model_document(document: Any) -> bool:
@@ -205,8 +187,6 @@ def model_of(document: Any, where: str = "mix") -> Mix | LogModel:
 
 def read_model(text: str, reading: ReadOptions) -> Workload:
     """Draw the jobs of a model file with the seed of the reading."""
-    from dataclasses import replace
-
     from simsched.formats.text.documents import load_document
 
     model = model_of(load_document(text, reading.source), reading.source)

@@ -11,7 +11,6 @@ cores alone as cores on any nodes.  The details of the snapshot give R and the r
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import SimschedError, WorkloadError
@@ -36,8 +35,6 @@ from simsched.workload.queue_snapshot.snapshot import (
 from simsched.workload.readers.flux_jobs import count_at, job_number, jobs_of, number_at, text_at, user_number
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from simsched.workload.mapping import JobMap, ReadOptions
     from simsched.workload.queue_snapshot.snapshot import Details
 
@@ -74,7 +71,8 @@ def read_flux_queue(text: str, where: str, reading: ReadOptions, details: Detail
         place = f"{where}:{spot}"
         if not isinstance(record, dict) or isinstance(record.get("id"), bool):
             raise WorkloadError("not a job", where=place, expected="an object with an id")
-        state = _state(record)
+        state = record.get("state")
+        state = STATES.get(state, "") if isinstance(state, int) else str(state)
         if state in RUNNING or state in WAITING:
             active.append((place, record, state))
     if not active:
@@ -86,11 +84,6 @@ def read_flux_queue(text: str, where: str, reading: ReadOptions, details: Detail
         except SimschedError as error:
             raise error.at(place) if place not in (error.where or "") else error from None
     return reader.snapshot(where)
-
-
-def _state(record: Mapping[str, Any]) -> str:
-    state = record.get("state")
-    return STATES.get(state, "") if isinstance(state, int) else str(state)
 
 
 def _time(active: list[tuple[dict[str, Any], str]], where: str) -> float:
@@ -107,17 +100,6 @@ def _time(active: list[tuple[dict[str, Any], str]], where: str) -> float:
     return max([*taken, *(time for time in times if time is not None)], default=0)
 
 
-@dataclass(slots=True)
-class _Draft:
-    """A waiting job, and the dependencies that Flux reports for it."""
-
-    place: str
-    job: Job
-    state: str
-    waits: list[str]
-    reason: str | None
-
-
 class _Reader:
     """Turns the records of one document into jobs."""
 
@@ -130,7 +112,8 @@ class _Reader:
         self.places: dict[int | str, str] = {}
         self.names: dict[int | str, str] = {}
         self.running: list[RunningJob] = []
-        self.drafts: list[_Draft] = []
+        # waiting jobs with their states, and the dependencies that Flux reports for them
+        self.drafts: list[tuple[WaitingJob, str, list[str]]] = []
 
     def read(self, place: str, record: dict[str, Any], state: str) -> None:
         """Take one active job into the snapshot."""
@@ -151,7 +134,7 @@ class _Reader:
             spec = self.nothing if isinstance(jobspec, str) else jobspec
             waits = _dependencies(record) if state == "DEPEND" else []
             job = self._job(record, number, spec, number_at(record, "t_submit") or 0)
-            self.drafts.append(_Draft(place, job, state, waits, reason))
+            self.drafts.append((WaitingJob(job, place, reason), state, waits))
 
     def snapshot(self, where: str) -> QueueSnapshot:
         """Return the snapshot of the records that were read.
@@ -161,7 +144,7 @@ class _Reader:
         WorkloadError
             If jobs wait for each other.
         """
-        waiting = [self._waiting(draft) for draft in self.drafts]
+        waiting = [self._waiting(*draft) for draft in self.drafts]
         refuse_cycles([found.job for found in waiting])
         return QueueSnapshot(self.time, tuple(self.running), tuple(waiting), where, epoch=True)
 
@@ -177,7 +160,11 @@ class _Reader:
         if "R" in record:
             document_at, document = f"{place}.R", record["R"]
         holds = _holds(record) if document is None else ResourceSet.from_dict(document, document_at)
-        end = self._end(record, start, holds.expiration if isinstance(holds, ResourceSet) else None)
+        # by the document, else by R, else after the duration
+        duration = number_at(record, "duration")
+        granted = holds.expiration if isinstance(holds, ResourceSet) else None
+        known = (number_at(record, "expiration"), granted, start + duration if duration else None)
+        end = next((end for end in known if end), NEVER)
         cleaning = state == "CLEANUP"
         if cleaning:
             end = min(end, max(number_at(record, "t_cleanup") or self.time, start))
@@ -186,27 +173,21 @@ class _Reader:
         job = self._job(record, number, detailed or self.nothing, number_at(record, "t_submit") or start)
         return RunningJob(job, start, end, holds, place, detailed is not None, cleaning)
 
-    def _end(self, record: dict[str, Any], start: float, granted: float | None) -> float:
-        """Return when a running job expires: by the document, else by R, else after its duration."""
-        duration = number_at(record, "duration")
-        known = (number_at(record, "expiration"), granted, start + duration if duration else None)
-        return next((end for end in known if end), NEVER)
-
     # --- waiting -----------------------------------------------------------------------------
 
-    def _waiting(self, draft: _Draft) -> WaitingJob:
+    def _waiting(self, draft: WaitingJob, state: str, waits: list[str]) -> WaitingJob:
         """Return a waiting job with the dependencies that the snapshot can meet, or why it waits."""
         found, reason = [], draft.reason
-        for text in draft.waits:
+        for text in waits:
             scheme, _, value = text.partition("=")
             known = self.names.get(job_number(value))
             if scheme in _AFTER and known is not None:
                 found.append(Dependency(_AFTER[scheme], known))
             elif reason is None:
                 reason = f"waits for {text}"
-        if not found and reason is None and draft.state == "DEPEND":
+        if not found and reason is None and state == "DEPEND":
             reason = "is in state DEPEND, and its dependency is missing"
-        return WaitingJob(with_fields(draft.job, dependencies=tuple(found)), draft.place, reason)
+        return WaitingJob(with_fields(draft.job, dependencies=tuple(found)), draft.where, reason)
 
     def _mapped(self, record: dict[str, Any]) -> Jobspec | str:
         """Return the request of a job's counts, or the reason why it has none."""
@@ -237,7 +218,7 @@ class _Reader:
         return self.jobspecs.setdefault(request, request)
 
     def _job(self, record: dict[str, Any], number: int | str, jobspec: Jobspec, submit: float) -> Job:
-        urgency, priority = count_at(record, "urgency"), count_at(record, "priority")
+        urgency = count_at(record, "urgency")
         return Job(
             id=self.names[number],
             submit=submit,
@@ -248,7 +229,7 @@ class _Reader:
             bank=text_at(record, "bank") or text_at(record, "project"),
             name=text_at(record, "name"),
             urgency=16 if urgency is None else min(urgency, 31),
-            priority=priority,
+            priority=count_at(record, "priority"),
         )
 
 

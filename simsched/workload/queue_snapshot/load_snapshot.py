@@ -81,8 +81,8 @@ def read_queue(
     from simsched.formats.text.documents import load_document
 
     document = load_document(text, where)
-    if not isinstance(document, dict) or document.get("kind") != KIND:
-        kind = document.get("kind") if isinstance(document, dict) else None
+    kind = document.get("kind") if isinstance(document, dict) else None
+    if kind != KIND:
         if kind == "simsched checkpoint":
             raise WorkloadError(
                 "a checkpoint is not a queue snapshot",
@@ -141,7 +141,13 @@ class _Reader:
             | ({} if has_request else {"shape": UNKNOWN_SHAPE}),
             place,
         )
-        end = _end(entry, place, start, holds.expiration or (job.duration and start + job.duration))
+        end = holds.expiration or (job.duration and start + job.duration) or NEVER
+        if "expected_end" in entry:
+            given = read_seconds(entry["expected_end"], f"{place}.expected_end")
+            end = NEVER if given is None else given
+        elif "duration" in entry:
+            given = read_seconds(entry["duration"], f"{place}.duration", endless=True)
+            end = NEVER if given is None else start + given
         if end < start:
             raise WorkloadError(f"ends at {end:.12g}, before its start at {start:.12g}", where=place)
         return RunningJob(job, start, end, holds, place, has_request)
@@ -186,17 +192,6 @@ class _Reader:
 _KEPT = frozenset((*_JOB, "hold"))
 
 
-def _end(entry: dict[str, Any], place: str, start: float, otherwise: float | None) -> float:
-    """Return the expected end of a running job: that of its entry, or `otherwise` (None: never)."""
-    if "expected_end" in entry:
-        end = read_seconds(entry.get("expected_end"), f"{place}.expected_end")
-        return NEVER if end is None else end
-    if "duration" in entry:
-        duration = read_seconds(entry.get("duration"), f"{place}.duration", endless=True)
-        return NEVER if duration is None else start + duration
-    return otherwise or NEVER
-
-
 def with_dependencies(
     running: tuple[RunningJob, ...], waiting: list[tuple[str, Job, Any]]
 ) -> tuple[WaitingJob, ...]:
@@ -212,15 +207,11 @@ def with_dependencies(
         own = [d.to_json() for d in job.jobspec.dependencies if d.scheme not in JOB_SCHEMES or d.value in ids]
         if own:
             said = [*(said if isinstance(said, list) else [said] if said is not None else []), *own]  # noqa: PLW2901
-        drafts.append((place, _without_dependencies(job), said))
+        if job.jobspec.dependencies:
+            job = with_fields(job, jobspec=job.jobspec.with_system(dependencies=[]))  # noqa: PLW2901
+        drafts.append((place, job, said))
     made = resolve(drafts)[len(running) :]
     return tuple(WaitingJob(job, place) for job, (place, _, _) in zip(made, waiting, strict=True))
-
-
-def _without_dependencies(job: Job) -> Job:
-    if not job.jobspec.dependencies:
-        return job
-    return with_fields(job, jobspec=job.jobspec.with_system(dependencies=[]))
 
 
 def load_queue_snapshot(

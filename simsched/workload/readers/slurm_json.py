@@ -27,6 +27,7 @@ from simsched.workload.readers.slurm_values import (
     joules,
     kilobytes,
     result_of,
+    whole_number,
 )
 
 if TYPE_CHECKING:
@@ -122,8 +123,7 @@ def _job(values: dict[str, str], times: TimeReader, line: str) -> dict[str, Any]
 
 def _number(text: str) -> int | None:
     """Return a whole number; of a range, such as ``2-4`` nodes, the first."""
-    digits = text.partition("-")[0]
-    return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 16 else None
+    return whole_number(text.partition("-")[0])
 
 
 def _megabytes(text: str) -> float | None:

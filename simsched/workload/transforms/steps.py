@@ -29,32 +29,28 @@ def apply_steps(workload: Workload, steps: Iterable[str], rng: np.random.Generat
         On an unknown step or a wrong argument; it names the step.
     """
     for text in steps:
-        workload = _apply(workload, text, rng)
+        call = parse_call(text)
+        if call is None or call.name not in STEPS:
+            meant = nearest(text if call is None else call.name, STEPS)
+            hint = f"; did you mean {STEPS[meant].form}?" if meant else ""
+            raise ConfigError(f"unknown transform {text!r}{hint}", expected=", ".join(STEPS))
+        step = STEPS[call.name]
+        try:
+            if call.name == "where" and call.inside:
+                given = [call.inside.strip()]  # a query: its commas and brackets are its own
+            else:
+                given = call.arguments(step.fewest, len(step.kinds))
+            if isinstance(step.perform, str):
+                module, _, name = step.perform.partition(".")
+                perform = getattr(import_module(f"simsched.workload.transforms.{module}"), name)
+                values = [kind(argument) for kind, argument in zip(step.kinds, given, strict=False)]
+                workload = perform(workload, *values, **({"rng": rng} if step.random else {}))
+            else:
+                workload = step.perform(workload, given, rng)
+        except SimschedError as error:
+            expected = f"{error.expected}, in the form {step.form}" if error.expected else step.form
+            raise ConfigError(error.message, where=text, expected=expected) from None
     return workload
-
-
-def _apply(workload: Workload, text: str, rng: np.random.Generator) -> Workload:
-    call = parse_call(text)
-    if call is None or call.name not in STEPS:
-        meant = nearest(text if call is None else call.name, STEPS)
-        hint = f"; did you mean {STEPS[meant].form}?" if meant else ""
-        raise ConfigError(f"unknown transform {text!r}{hint}", expected=", ".join(STEPS))
-    step = STEPS[call.name]
-    try:
-        if call.name == "where" and call.inside:
-            given = [call.inside.strip()]  # a query: its commas and brackets are its own
-        else:
-            given = call.arguments(step.fewest, len(step.kinds))
-        if not isinstance(step.perform, str):
-            return step.perform(workload, given, rng)
-        module, _, name = step.perform.partition(".")
-        perform = getattr(import_module(f"simsched.workload.transforms.{module}"), name)
-        values = [kind(argument) for kind, argument in zip(step.kinds, given, strict=False)]
-        found: Workload = perform(workload, *values, **({"rng": rng} if step.random else {}))
-    except SimschedError as error:
-        expected = f"{error.expected}, in the form {step.form}" if error.expected else step.form
-        raise ConfigError(error.message, where=text, expected=expected) from None
-    return found
 
 
 def draws(text: str) -> bool:

@@ -237,11 +237,6 @@ def anonymise(workload: Workload) -> Workload:
     return workload.with_jobs(map(masked, workload.jobs), "anonymised")
 
 
-def exact_estimates(workload: Workload) -> Workload:
-    """Set every limit to the run time of the job (at least one second)."""
-    return factor_estimates(workload, 1.0)
-
-
 def factor_estimates(workload: Workload, factor: float) -> Workload:
     """Set every limit to `factor` times the run time of the job (at least one second)."""
     _positive(factor)

@@ -145,7 +145,7 @@ def test_thin_and_first(three):
 
 
 def test_estimates(three):
-    assert [j.duration for j in tr.exact_estimates(three)] == [10, 40, 10]
+    assert [j.duration for j in tr.factor_estimates(three, 1)] == [10, 40, 10]
     assert [j.duration for j in tr.factor_estimates(three, 2.5)] == [25, 100, 25]
     model = tr.tsafrir_estimates(three, 3600, np.random.default_rng(1))
     assert all(j.duration >= j.runtime and j.duration % 60 == 0 for j in model)
@@ -159,7 +159,7 @@ def test_estimates(three):
 
 
 def test_history_tells_what_was_done(three):
-    done = tr.rebase(tr.scale_arrivals(tr.exact_estimates(three), 2))
+    done = tr.rebase(tr.scale_arrivals(tr.factor_estimates(three, 1), 2))
     assert done.history == (
         "exact estimates",
         "arrivals 2 times as dense: a day takes 12 h",

@@ -12,7 +12,7 @@ from simsched.workload.readers.tables.relation import VIEW, named, open_relation
 from simsched.workload.readers.tables.table_rows import is_nested, is_number
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from simsched.workload.readers.tables.relation import Relation
     from simsched.workload.source import Source
@@ -173,7 +173,12 @@ def _options(relation: Relation, role: str, name: str, roles: Mapping[str, str])
     ((most,),) = relation.rows(f"select max(x) from (select {named(name)} as x from {VIEW} limit {_SAMPLE})")
     found = []
     if role == "memory" and name.lower() == "mem_req" and slurm:
-        return _memory_of_slurm(relation.columns)
+        # of Slurm's database: MiB per node, or per CPU with the highest bit set
+        have = {name.lower() for name in relation.columns}
+        nodes = " * greatest(nodes_alloc, 1)" if "nodes_alloc" in have else ""
+        cpus = " * cpus_req" if "cpus_req" in have else ""
+        case = f"case when mem_req >= {2**63} then (mem_req - {2**63}){cpus} else mem_req{nodes} end"
+        return f'expression: "{case}"'
     if role in TIMES:
         word = next((word for least, word in _MAGNITUDES if most is not None and most > least), "")
         found += [f"format: {word}"] if word else []
@@ -190,16 +195,6 @@ def _options(relation: Relation, role: str, name: str, roles: Mapping[str, str])
     if role == "state" and slurm:
         found.append(f"values: {{{_SLURM_STATES}}}")
     return ", ".join(found)
-
-
-def _memory_of_slurm(columns: Iterable[str]) -> str:
-    """Return the memory of a job in Slurm's database: MiB per node, or per CPU with the highest bit set."""
-    have = {name.lower() for name in columns}
-    nodes = " * greatest(nodes_alloc, 1)" if "nodes_alloc" in have else ""
-    cpus = " * cpus_req" if "cpus_req" in have else ""
-    flag = 2**63
-    case = f"case when mem_req >= {flag} then (mem_req - {flag}){cpus} else mem_req{nodes} end"
-    return f'expression: "{case}"'
 
 
 def _is_in_minutes(relation: Relation, name: str, roles: Mapping[str, str]) -> bool:
