@@ -61,12 +61,7 @@ def read_flux_jobs(source: Source | str, reading: ReadOptions | None = None) -> 
     gather = Gather(reading, "flux")
     text = source if isinstance(source, str) else source.text()
     lost: dict[str, int] = {}
-    for where, job in jobs_of(text, reading.source):
-        if gather.full:
-            break
-        if isinstance(job, SimschedError):
-            gather.skip(where, NOT_JSON, job.message)
-            continue
+    for where, job in gather.good(jobs_of(text, reading.source), NOT_JSON):
         try:
             _add(gather, where, job, lost)
         except _BadValueError as error:

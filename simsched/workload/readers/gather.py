@@ -12,10 +12,11 @@ from functools import cache
 from itertools import compress, pairwise
 from math import floor, isfinite
 from sys import intern
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec.structs import force_setattr, replace
 
+from simsched.errors import SimschedError
 from simsched.formats.jobspec.heterogeneous import joined
 from simsched.formats.rfc.duration import whole
 from simsched.workload.job import Job, Skip, Skips, Workload, assemble, jobs_of
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from simsched.formats.rfc.dependency import Dependency
     from simsched.workload.mapping import JobMap, ReadOptions
 
+
+T = TypeVar("T")
 
 #: The reason with which the records of further parts are counted.
 JOINED = "a part of a heterogeneous job, joined with its first part"
@@ -188,6 +191,19 @@ class Gather:
                 return
             if line.strip():
                 yield str(number), line
+
+    def good(self, found: Iterable[tuple[str, T | SimschedError]], fault: str) -> Iterator[tuple[str, T]]:
+        """Yield (place, record) of the records that could be read, until enough have been read.
+
+        The others, in whose places there are errors, are left out for the reason `fault`.
+        """
+        for where, record in found:
+            if self.full:
+                return
+            if isinstance(record, SimschedError):
+                self.skip(where, fault, record.message)
+            else:
+                yield where, record
 
     def skip(
         self,

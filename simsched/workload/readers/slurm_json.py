@@ -296,18 +296,12 @@ def read_sacct_json(text: str, reading: ReadOptions | None = None) -> Workload:
     """
     reading = reading or ReadOptions(source="sacct.json")
     jobs = _decoded(text, reading.source, _Document, _Job)
-    if jobs and all(isinstance(job, _Job) and job.job_id is None for job in jobs):
+    if jobs and all(isinstance(job, _Job) and job.job_id is None for _, job in jobs):
         raise WorkloadError(
             "no job has a job_id", where=reading.source, expected="the document of sacct --json"
         )
     gather = Gather(reading, "sacct-json")
-    for index, job in enumerate(jobs):
-        where = f" jobs[{index}]"
-        if gather.full:
-            break
-        if isinstance(job, FormatError):
-            gather.skip(where, WRONG_TYPE, job.message)
-            continue
+    for where, job in gather.good(jobs, WRONG_TYPE):
         time, of = job.time, job.association
         array, het = job.array or _Array(), job.het or _Het()
         state = job.state.current if isinstance(job.state, _State) else job.state
@@ -331,8 +325,8 @@ def read_sacct_json(text: str, reading: ReadOptions | None = None) -> Workload:
     return gather.finish()
 
 
-def _decoded(text: str, source: str, document: type[Any], job: type[Any]) -> list[Any]:
-    """Return the jobs of a document; in place of a job with a value of a wrong type, the error.
+def _decoded(text: str, source: str, document: type[Any], job: type[Any]) -> list[tuple[str, Any]]:
+    """Return (place, job) of each job of a document; in place of one with a value of a wrong type, the error.
 
     Raises
     ------
@@ -341,10 +335,10 @@ def _decoded(text: str, source: str, document: type[Any], job: type[Any]) -> lis
     """
     from simsched.formats.text.json_text import decode_json_bulk
 
+    found: list[Any] = []
     try:
-        return list(decode_json_bulk(text, source, kind=document).jobs)
+        found += decode_json_bulk(text, source, kind=document).jobs
     except FormatError as error:
-        found: list[Any] = []
         with suppress(FormatError):
             for one in decode_json_bulk(text, source, kind=_RawDocument).jobs:
                 try:
@@ -353,7 +347,7 @@ def _decoded(text: str, source: str, document: type[Any], job: type[Any]) -> lis
                     found.append(fault)
         if all(isinstance(one, FormatError) for one in found):
             raise error from None
-        return found
+    return [(f" jobs[{index}]", one) for index, one in enumerate(found)]
 
 
 def _add(
@@ -423,7 +417,7 @@ def queued_jobs(
         return [(line, QueuedJob(**values)) for line, values in found], now
     jobs = _decoded(text, source, QueueDocument, QueuedJob)
     time = decode_json_bulk(text, source, kind=_Updated).last_update
-    return [(f" jobs[{index}]", job) for index, job in enumerate(jobs)], positive(time)
+    return jobs, positive(time)
 
 
 def read_squeue_json(text: str, reading: ReadOptions | None = None) -> Workload:
@@ -444,12 +438,7 @@ def read_squeue_json(text: str, reading: ReadOptions | None = None) -> Workload:
     gather = Gather(reading, "squeue-json")
     active = 0
     jobs, _ = queued_jobs(text, reading.source, reading.time_zone)
-    for place, job in jobs:
-        if gather.full:
-            break
-        if isinstance(job, FormatError):
-            gather.skip(place, WRONG_TYPE, job.message)
-            continue
+    for place, job in gather.good(jobs, WRONG_TYPE):
         start, end = positive(job.start_time), positive(job.end_time)
         active += state_word(job.job_state) in UNFINISHED
         _add(gather, place, job, queued_flat(job), None if start is None or end is None else end - start)

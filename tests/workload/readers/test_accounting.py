@@ -74,6 +74,13 @@ def test_grid_engine(tmp_path):
         load_workload(path, strict=True)
 
 
+def test_a_line_that_is_not_utf_8_is_a_job_all_the_same(tmp_path):
+    log = tmp_path / "accounting"
+    text = f"{sge()}\n{sge(number=8)}\n".replace(":bench.sh:7:", ":Gr\xf6\xdfe:7:")
+    log.write_bytes(text.encode("latin-1"))
+    assert [(job.id, job.name) for job in load_workload(log)] == [(7, "Gr\ufffd\ufffde"), (8, "bench.sh")]
+
+
 def test_univa_writes_milliseconds():
     line = sge().replace("1400001000:1400001060:1400001660", "1400001000250:1400001060500:1400001660500")
     (job,) = read_sge([line])
