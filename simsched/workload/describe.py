@@ -300,15 +300,11 @@ def _dates(workload: Workload) -> DatesOfLog:
 def _hours(submit: Floats, workload: Workload) -> list[int]:
     """Jobs by hour of the day, in local time if the header has the start and the time zone."""
     header, clock = workload.header, workload.clock
-    offset = sum(_integer(header.get(key, "")) for key in ("UnixStartTime", "TimeZone"))
+    words = [next(iter(header.get(key, "").split()), "") for key in ("UnixStartTime", "TimeZone")]
+    offset = sum(int(word) for word in words if word.lstrip("-").isdigit() and len(word) < 12)
     local = submit + offset if clock is None else clock.local_seconds(submit)
     hours = (local // 3600 % 24).astype(np.int64)
     return [int(count) for count in np.bincount(hours, minlength=24)]
-
-
-def _integer(text: str) -> int:
-    word = next(iter(text.split()), "")
-    return int(word) if word.lstrip("-").isdigit() and len(word) < 12 else 0
 
 
 def _estimates(run: Floats, limit: Floats) -> LimitAccuracy | None:

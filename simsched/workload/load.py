@@ -367,6 +367,7 @@ _PBS = re.compile(r"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d;[A-Za-z];")
 _SGE = re.compile(r"(?:[^:]*:){5}\d+:[^:]*:[^:]*:\d+:\d+:\d+:(?:[^:]*:){25}")
 _LSF = re.compile(r'"[A-Z_]+" "\d+(?:\.\d+)*" \d{9,} ')
 _MODEL = re.compile(r"^(?:parts|classes)\s*:", re.MULTILINE)
+"""A line of a mix or of the model of a log in YAML, unless one of `_JOBS` is before it."""
 _JOBS = re.compile(r"^(?:jobs\s*:\s*(?:#.*)?$|-)", re.MULTILINE)
 _JOBS_OF = {
     "squeue --json": "squeue-json",
@@ -389,7 +390,8 @@ def detect(head: str, name: str = "") -> str:
     otherwise = "swf" if ".swf" in name else "jobs"
     if first[:1] in ("{", "["):
         return _detect_json(head, lines)
-    if _is_model(head):
+    model = _MODEL.search(head)
+    if model is not None and _JOBS.search(head, 0, model.start()) is None:
         return "model"
     found = next((kind for kind, shows in _FIRST_LINES if first and shows(first)), None)
     if found is None and first.startswith("#"):  # the head of an accounting file of Grid Engine, or of GWF
@@ -400,12 +402,6 @@ def detect(head: str, name: str = "") -> str:
 
         found = "squeue-json" if SCONTROL_JOBS in machine_parts(head) else None
     return found or otherwise
-
-
-def _is_model(head: str) -> bool:
-    """Whether the beginning of a YAML text is that of a mix or of the model of a log, not a list of jobs."""
-    found = _MODEL.search(head)
-    return found is not None and _JOBS.search(head, 0, found.start()) is None
 
 
 def _is_swf(line: str) -> bool:

@@ -47,6 +47,9 @@ _NOT_BATSIM = (
     "nodelist",
 )  # fmt: skip
 
+_OWN = ("qos", "array_task")
+"""Fields that no format holds but our own, which lose nothing."""
+
 #: Name (``--to``) → writer.
 WRITERS = {
     "swf": Writer(
@@ -139,7 +142,8 @@ def losses(workload: Workload, kind: str) -> list[str]:
 
     plain = {one.name: one.default for one in msgspec.structs.fields(Job)}
     found = []
-    for name in WRITERS[kind].loses:
+    loses = WRITERS[kind].loses
+    for name in (*loses, *_OWN) if loses else ():
         if name == "jobspec":
             lost = "Map" not in workload.header and any(
                 job.jobspec != Jobspec.from_shape(f"slot={demand(job.jobspec).procs}/core")

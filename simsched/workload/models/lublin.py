@@ -369,7 +369,7 @@ class LublinWorkload(Flags, frozen=True, kw_only=True):
         specs = {procs: job_map.jobspec(Flat(procs=procs)) for procs in dict.fromkeys(size)}
         columns = zip(submit, size, draft.run.tolist(), limits, names, draft.queues(), strict=True)
         jobs = [
-            Job(number, at, specs[procs], run, limit, user, queue=queue, procs=procs)
+            Job(number, at, specs[procs], runtime=run, duration=limit, user=user, queue=queue, procs=procs)
             for number, (at, procs, run, limit, user, queue) in enumerate(columns, 1)
         ]
         name = f"lublin-{self.model}"

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from simsched.errors import WorkloadError
+from simsched.workload.job import Workload
 from simsched.workload.load import detect, load_workload
 from simsched.workload.readers.lsf import read_lsf
 from simsched.workload.readers.sge import read_sge
-from simsched.workload.save import losses, save_workload
+from simsched.workload.save import WRITERS, losses, save_workload
 
 
 def sge(
@@ -214,6 +215,13 @@ def test_flux_fiction_is_written_and_read_again(tmp_path):
         workload = load_workload(tmp_path / "trace.csv", **options)
         assert save_workload(workload, tmp_path / "again.csv", to="flux-fiction") == "flux-fiction"
         assert (tmp_path / "again.csv").read_text() == text
+
+
+@pytest.mark.parametrize("kind", [*WRITERS])
+def test_only_our_own_formats_hold_arrays_and_qos(kind):
+    workload = Workload([{"id": "a", "shape": "core", "runtime": 5, "qos": "high", "array": "0-1"}])
+    found = {"qos", "array_task"} & {*losses(workload, kind)}
+    assert found == (set() if kind in ("jobs", "jsonl") else {"qos", "array_task"})
 
 
 def test_flux_fiction_needs_nodes_limits_and_time(tmp_path):
