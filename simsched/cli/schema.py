@@ -51,6 +51,10 @@ ANSWERS = {
 """Name of the schema of an answer → the module and the type from which the answer is written."""
 
 
+SCHEMAS = ("rfc14", "v1")
+"""The names of the JSON Schemas of jobspecs, which are files of the package; the others are declared."""
+
+
 class SchemaFlags(Flags, frozen=True):
     """Print the JSON Schema of a document.
 
@@ -70,8 +74,6 @@ def register(subparsers: Subparsers) -> None:
 
 def schema(args: Arguments) -> int:
     """Print a schema, or the names of all."""
-    from simsched.formats.text.schemas import SCHEMAS, schema_text
-
     declared = _declared()
     known = [*SCHEMAS, *declared, *ANSWERS]
     if args.name is None:
@@ -86,6 +88,13 @@ def schema(args: Arguments) -> int:
         text = f"there is no schema {args.name!r}{did_you_mean(args.name, known)}"
         raise ConfigError(text, where="NAME", expected=", ".join(known))
     return 0
+
+
+def schema_text(name: str) -> str:
+    """Return the text of a JSON Schema of jobspecs, one of `SCHEMAS`."""
+    from importlib.resources import files
+
+    return (files("simsched.formats") / "schemas" / f"{name}.json").read_text(encoding="utf-8")
 
 
 def _text(name: str, schema: dict[str, Any]) -> str:

@@ -1,8 +1,4 @@
-"""All faults of a file at once, each with its line, column and JSON path.
-
-A document is checked twice: by `jobspec.validation_rules`, whose messages are better, and by the JSON Schema,
-which is the published contract.  A fault that only the schema finds is reported in its wording.
-"""
+"""All faults of a file at once, each with its line, column and JSON path."""
 
 from __future__ import annotations
 
@@ -13,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 from simsched.errors import FormatError, SimschedError, did_you_mean
 from simsched.formats.jobspec.validation_rules import SYSTEM_KEYS, faults_of
 from simsched.formats.text.diagnostics import CaretError, Fault, located, located_in_all
-from simsched.formats.text.schemas import validator
 from simsched.formats.text.sniffing import looks_like_shapes
 
 if TYPE_CHECKING:
@@ -42,28 +37,6 @@ class Report:
     def is_valid(self) -> bool:
         """Whether the text has no faults (a text without a document has one)."""
         return not self.faults
-
-
-def validate_document(document: Any, *, v1: bool = False) -> list[Fault]:
-    """Return every fault of one jobspec document; empty where it is valid.
-
-    >>> [str(f) for f in validate_document({"version": 1, "resources": [], "tasks": [], "attributes": {}})]
-    ... # doctest: +ELLIPSIS
-    ['resources: an empty list is not valid here (expected a list of at least one resource)', 'tasks: ...']
-    """
-    faults = faults_of(document, v1=v1)
-    return faults or list(_schema_faults(document, "v1" if v1 else "rfc14"))
-
-
-def _schema_faults(document: Any, name: str) -> Iterator[Fault]:
-    """Yield the faults that only the JSON Schema finds."""
-    try:
-        for error in validator(name).iter_errors(document):
-            yield Fault(
-                tuple(error.absolute_path), error.message[:200], "a value that the JSON Schema allows"
-            )
-    except RecursionError:
-        yield Fault((), "the document is nested too deeply", "a flatter document")
 
 
 # ---------------------------------------------------------------- texts
@@ -115,10 +88,10 @@ class _Findings(NamedTuple):
 def _checked_document(document: Any, kind: RequestKind, *, lenient: bool) -> _Findings:
     """Check a document after RFC 25 or RFC 14, as `kind` requests; one of version 1 may fit either."""
     first = isinstance(document, dict) and document.get("version") == 1
-    found = validate_document(document, v1=kind == "v1" or (kind == "auto" and first))
+    found = faults_of(document, v1=kind == "v1" or (kind == "auto" and first))
     notes: list[str] = []
     if kind == "auto" and first and found:
-        general = validate_document(document)
+        general = faults_of(document)
         misfit = next((fault for fault in found if fault not in general), None)
         if misfit is not None and (
             misfit.path[:1] == ("resources",) or _serious(general, lenient=lenient) == []

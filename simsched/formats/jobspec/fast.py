@@ -10,14 +10,14 @@ costs time only, but must never accept one that they refuse; tests/formats/jobsp
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Annotated, Any
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from simsched.errors import FormatError
-from simsched.formats.jobspec.jobspec import ONCE, Jobspec, Task
+from simsched.formats.jobspec.jobspec import ONCE, Jobspec, Task, resources_fit_v1
 from simsched.formats.jobspec.validation_rules import system_faults
 from simsched.formats.jobspec.vertex import ResourceVertex
 from simsched.formats.rfc.count import MAX_COUNT, Count
@@ -31,20 +31,11 @@ Seconds = Annotated[float, Meta(ge=0)]
 Word = Annotated[str, Meta(min_length=1)]
 
 
-class RangeRecord(Struct, forbid_unknown_fields=True, gc=False):
-    """A count as a dictionary."""
-
-    min: Positive
-    max: Positive | UnsetType = UNSET
-    operator: str | UnsetType = UNSET
-    operand: Positive | UnsetType = UNSET
-
-
 class VertexRecord(Struct, forbid_unknown_fields=True, rename={"below": "with"}):
     """A resource vertex; a slot without a label or without `with` is refused when it is built."""
 
     type: Word
-    count: Positive | Word | RangeRecord
+    count: Positive | Word | dict[str, Any]
     unit: str | UnsetType = UNSET
     exclusive: bool | UnsetType = UNSET
     label: str | UnsetType = UNSET
@@ -59,24 +50,12 @@ class PerResourceRecord(Struct, forbid_unknown_fields=True, gc=False):
     count: Positive
 
 
-class TaskCountRecord(Struct, forbid_unknown_fields=True, gc=False):
-    """The count of a task: exactly one of these."""
-
-    per_slot: Positive | UnsetType = UNSET
-    total: Positive | UnsetType = UNSET
-    per_resource: PerResourceRecord | UnsetType = UNSET
-
-    def keys(self) -> int:
-        """Return the number of keys that are set."""
-        return 3 - (self.per_slot, self.total, self.per_resource).count(UNSET)
-
-
 class TaskRecord(Struct, forbid_unknown_fields=True):
-    """A task."""
+    """A task; its count has exactly one key."""
 
     command: Annotated[list[str], Meta(min_length=1)]
     slot: str
-    count: TaskCountRecord
+    count: Annotated[dict[str, Positive | PerResourceRecord], Meta(min_length=1, max_length=1)]
     attributes: dict[str, Any] | UnsetType = UNSET
     distribution: str | UnsetType = UNSET
 
@@ -146,11 +125,11 @@ class Reader:
     def jobspec(self, plain: Any, text: bytes | str) -> Jobspec | None:
         """Return the jobspec of a value of strict JSON and its text, or None as `read`."""
         try:
-            record = self._document.decode(text)
-            resources = self._resources_of(bytes(record.resources))
-            tasks = tuple([_task(task) for task in self._tasks_of(resources, record.tasks)])
-            self._check_system(record.attributes)
-            return Jobspec(resources.vertices, tasks, freeze(plain["attributes"] or {}), record.version)
+            record, resources, tasks = self._decoded(text)
+            attributes = freeze(plain["attributes"] or {})
+            return Jobspec(
+                resources.vertices, tuple([_task(task) for task in tasks]), attributes, record.version
+            )
         except _UNSETTLED:
             return None
 
@@ -158,10 +137,7 @@ class Reader:
         """Whether the jobspec is certainly valid: by RFC 14, by RFC 25 (`v1`), or (None) by its version."""
         try:
             certain_json(text)
-            record = self._document.decode(text)
-            resources = self._resources_of(bytes(record.resources))
-            tasks = self._tasks_of(resources, record.tasks)
-            self._check_system(record.attributes)
+            record, resources, tasks = self._decoded(text)
         except _UNSETTLED:
             return False
         if v1 is False or (v1 is None and record.version != 1):
@@ -175,22 +151,29 @@ class Reader:
         except (TypeError, ValueError, RecursionError):  # not JSON
             return False
 
-    def _resources_of(self, raw: bytes) -> _Resources:
-        known = self._known.get(raw)
-        if known is None:
+    def _decoded(self, text: bytes | str) -> tuple[JobspecRecord, _Resources, list[TaskRecord]]:
+        """Return the parts of a valid text; raise one of `_UNSETTLED` for others."""
+        record = self._document.decode(text)
+        raw = bytes(record.resources)
+        resources = self._known.get(raw)
+        if resources is None:
             if len(self._known) >= _CACHED:
                 self._known.clear()
-            known = self._known[raw] = _Resources(self._resources.decode(raw))
-        return known
-
-    def _tasks_of(self, resources: _Resources, raw: msgspec.Raw) -> list[TaskRecord]:
-        tasks: list[TaskRecord] = self._tasks.decode(raw)
+            resources = self._known[raw] = _Resources(self._resources.decode(raw))
+        tasks: list[TaskRecord] = self._tasks.decode(record.tasks)
         for task in tasks:
             types = resources.slots.get(task.slot)
-            each = task.count.per_resource
-            if types is None or task.count.keys() != 1 or (each is not UNSET and each.type not in types):
+            ((key, number),) = task.count.items()
+            known = type(number) is int if key in ("per_slot", "total") else key == "per_resource"
+            each = number if isinstance(number, PerResourceRecord) else None
+            if (
+                types is None
+                or not known
+                or (key == "per_resource" and (each is None or each.type not in types))
+            ):
                 raise _Doubt
-        return tasks
+        self._check_system(record.attributes)
+        return record, resources, tasks
 
     def _check_system(self, attributes: AttributesRecord | None) -> None:
         system = UNSET if attributes is None else attributes.system
@@ -210,12 +193,10 @@ class Reader:
 class _Resources:
     """The checked resources of a jobspec; the vertices are built on first use."""
 
-    __slots__ = ("_vertices", "records", "slots")
-
     def __init__(self, records: list[VertexRecord]) -> None:
         self.records = records
         self.slots: dict[str, set[str]] = {}
-        self._vertices: tuple[ResourceVertex, ...] | None = None
+        self.whole = True  # all counts are integers
         self.check(records, (), set())
 
     def check(self, records: list[VertexRecord], inside: tuple[str, ...], labels: set[str]) -> None:
@@ -229,7 +210,8 @@ class _Resources:
                     raise _Doubt
                 labels.add(label)
             if type(record.count) is not int:
-                _count(record.count)
+                self.whole = False
+                Count.from_json(record.count)
             around = inside
             if kind == "slot":
                 if label is UNSET or below is UNSET:
@@ -241,41 +223,19 @@ class _Resources:
                     raise _Doubt  # RFC 14 accepts an empty list, RFC 25 does not
                 self.check(below, around, labels)
 
-    @property
+    @cached_property
     def vertices(self) -> tuple[ResourceVertex, ...]:
         """The resources as vertices."""
-        if self._vertices is None:
-            self._vertices = tuple([_vertex(record) for record in self.records])
-        return self._vertices
+        return tuple([_vertex(record) for record in self.records])
 
-    @property
+    @cached_property
     def fit_v1(self) -> bool:
         """Whether the resources are one of RFC 25's enumerated graphs, with integer counts."""
-        slot = self.records[0]
-        if slot.type == "node" and slot.below is not UNSET:
-            if not _has_only(slot, slot.exclusive, slot.below) or len(slot.below) != 1:
-                return False
-            slot = slot.below[0]
-        if len(self.records) != 1 or slot.type != "slot" or slot.below is UNSET:
-            return False
-        types = [leaf.type for leaf in slot.below if _has_only(leaf)]
-        return (
-            _has_only(slot, slot.exclusive, slot.label, slot.below)
-            and len(types) == len(slot.below)
-            and sorted(types) in (["core"], ["core", "gpu"])
-        )
-
-
-def _has_only(record: VertexRecord, *allowed: object) -> bool:
-    """Whether the count is an integer and no keys but type, count, unit and the allowed ones are set."""
-    if type(record.count) is not int:
-        return False
-    optional = (record.exclusive, record.label, record.id, record.below)
-    return 4 - optional.count(UNSET) == len(allowed) - allowed.count(UNSET)
+        return self.whole and resources_fit_v1(self.vertices)
 
 
 def _vertex(record: VertexRecord) -> ResourceVertex:
-    count = _count(record.count)
+    count = Count.from_json(record.count)
     optional: tuple[Any, ...] = (record.unit, record.exclusive, record.label, record.id)
     if record.below is UNSET and optional.count(UNSET) == 4:
         return _leaf(record.type, count)
@@ -289,17 +249,11 @@ def _leaf(kind: str, count: Count) -> ResourceVertex:
     return ResourceVertex(kind, count)
 
 
-def _count(value: int | str | RangeRecord) -> Count:
-    if isinstance(value, int):
-        return Count.fixed(value)
-    return Count.parse(value) if isinstance(value, str) else Count.from_json(msgspec.to_builtins(value))
-
-
 def _task(record: TaskRecord) -> Task:
     return Task(
         tuple(record.command),
         record.slot,
-        ONCE if record.count.per_slot == 1 else freeze(msgspec.to_builtins(record.count)),
+        ONCE if record.count == ONCE else freeze(msgspec.to_builtins(record.count)),
         EMPTY if record.attributes is UNSET else freeze(record.attributes),
         None if record.distribution is UNSET else record.distribution,
     )
@@ -310,7 +264,7 @@ def _fits_v1(tasks: list[TaskRecord], attributes: AttributesRecord | None) -> bo
     task = tasks[0]
     return (
         len(tasks) == 1
-        and task.count.per_resource is UNSET
+        and "per_resource" not in task.count
         and task.attributes is UNSET
         and task.distribution is UNSET
         and attributes is not None

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from simsched.arguments import wrong
 from simsched.errors import FormatError, RequestError, SimschedError, clip
@@ -71,89 +71,26 @@ Warn: TypeAlias = Callable[[SimschedError], None]
 """A function that receives each fault that a lenient reader ignores."""
 
 
-class JobspecParts(NamedTuple):
-    """The arguments of a `Jobspec`, in their order."""
-
-    resources: tuple[ResourceVertex, ...]
-    tasks: tuple[Task, ...]
-    attributes: FrozenDict
-    version: int
-
-
-def read_jobspec(
-    document: Mapping[str, Any], where: str | None = None, *, lenient: Warn | None = None
-) -> JobspecParts:
-    """Check a document by RFC 14 (a document of version 1 may be one of RFC 25) and build its parts.
-
-    `lenient` is called with each mild fault, which is then ignored.  Raises `FormatError` with the
-    first fault and the number of the others.
-    """
-    plain = dict(document) if isinstance(document, Mapping) else document
-    odd = next((key for key in plain if not isinstance(key, str)), None) if isinstance(plain, dict) else None
-    if odd is not None:
-        raise FormatError(f"the key {odd!r} is not a string", where=where, expected="a jobspec document")
-    faults = faults_of(plain)
-    if lenient is not None:
-        for fault in faults:
-            if fault.mild:
-                lenient(fault.error().at(where) if where else fault.error())
-        faults = [fault for fault in faults if not fault.mild]
-    if faults and not _is_v1(plain):
-        raise joined(faults, where)
-    return JobspecParts(
-        build_resources(plain["resources"]),
-        tuple(Task.from_dict(task) for task in plain["tasks"]),
-        freeze(plain["attributes"] or {}),
-        plain["version"],
-    )
-
-
-def _is_v1(document: Any) -> bool:
-    """Whether the document is valid by RFC 25 though not by RFC 14: its command is one string."""
-    return isinstance(document, dict) and document.get("version") == 1 and not faults_of(document, v1=True)
-
-
 def build_resources(vertices: Any) -> tuple[ResourceVertex, ...]:
     """Build a resources list that has no faults."""
-    return tuple([_vertex(vertex) for vertex in vertices])
-
-
-def _vertex(document: Mapping[str, Any]) -> ResourceVertex:
-    get = document.get
-    count = document["count"]
-    return ResourceVertex(
-        document["type"],
-        Count.from_json(count),
-        get("unit"),
-        get("exclusive"),
-        get("label"),
-        get("id"),
-        build_resources(get("with") or ()),
+    return tuple(
+        [
+            ResourceVertex(
+                vertex["type"],
+                Count.from_json(vertex["count"]),
+                vertex.get("unit"),
+                vertex.get("exclusive"),
+                vertex.get("label"),
+                vertex.get("id"),
+                build_resources(vertex.get("with") or ()),
+            )
+            for vertex in vertices
+        ]
     )
 
 
 Misfit: TypeAlias = tuple[str, str, str]
 """The path of a construct, its description, and the construct that V1 has in its place."""
-
-
-def misfit(
-    resources: tuple[ResourceVertex, ...], tasks: tuple[Task, ...], system: Mapping[str, Any]
-) -> Misfit | None:
-    """Return the first construct that RFC 25 does not have, or None."""
-    for fault in _resource_misfits(resources):
-        return fault
-    if len(tasks) != 1:
-        return "tasks", f"{len(tasks)} tasks", "exactly one"
-    task = tasks[0]
-    if "per_resource" in task.count:
-        return "tasks[0].count", "per_resource", "per_slot or total"
-    if task.attributes:
-        return "tasks[0].attributes", "attributes of a task", "command, slot and count"
-    if task.distribution is not None:
-        return "tasks[0].distribution", "a distribution", "command, slot and count"
-    if "duration" not in system:
-        return "attributes.system", "no duration", "duration, in seconds"
-    return None
 
 
 def resources_fit_v1(resources: tuple[ResourceVertex, ...]) -> bool:
@@ -280,7 +217,8 @@ class Jobspec:
         """
         if isinstance(command, str):
             raise FormatError("a command is a list of words", where="command", expected=repr(command.split()))
-        if command is not None and not _are_words(command):
+        words = DEFAULT_COMMAND if command is None else command
+        if not isinstance(words, Sequence) or not all(isinstance(word, str) for word in words):
             raise FormatError(
                 f"{clip(repr(command))} is not a command", where="command", expected="a list of words"
             )
@@ -290,8 +228,7 @@ class Jobspec:
             raise FormatError(f"{queue!r} is not the name of a queue", where="queue", expected="text")
         if name is not None and not isinstance(name, str):
             raise wrong("name", name, "text")
-        words = DEFAULT_COMMAND if command is None else tuple(command)
-        resources, tasks, version = _from_shape(text, words or DEFAULT_COMMAND)
+        resources, tasks, version = _from_shape(text, tuple(words) or DEFAULT_COMMAND)
         system: dict[str, Any] = {"duration": _seconds(duration)}
         if queue is not None:
             system["queue"] = queue
@@ -313,7 +250,27 @@ class Jobspec:
         schedulers place slots and not tasks.  Raises `FormatError` with the JSON path of
         the first fault and the number of the others.
         """
-        return Jobspec(*read_jobspec(document, where, lenient=lenient))
+        plain: Any = dict(document) if isinstance(document, Mapping) else document
+        keys = plain if isinstance(plain, dict) else ()
+        odd = next((key for key in keys if not isinstance(key, str)), None)
+        if odd is not None:
+            raise FormatError(f"the key {odd!r} is not a string", where=where, expected="a jobspec document")
+        faults = faults_of(plain)
+        if lenient is not None:
+            for fault in faults:
+                if fault.mild:
+                    lenient(fault.error().at(where) if where else fault.error())
+            faults = [fault for fault in faults if not fault.mild]
+        # A document of version 1 may be valid by RFC 25 though not by RFC 14: its command may be one string.
+        is_v1 = isinstance(plain, dict) and plain.get("version") == 1
+        if faults and not (is_v1 and not faults_of(plain, v1=True)):
+            raise joined(faults, where)
+        return Jobspec(
+            build_resources(plain["resources"]),
+            tuple(Task.from_dict(task) for task in plain["tasks"]),
+            freeze(plain["attributes"] or {}),
+            plain["version"],
+        )
 
     # ------------------------------------------------------------ writing
 
@@ -390,13 +347,22 @@ class Jobspec:
         return _dependencies(self.attributes.get("system", EMPTY).get("dependencies", ()))
 
 
-def _are_words(command: object) -> bool:
-    return isinstance(command, Sequence) and all(isinstance(word, str) for word in command)
-
-
 def v1_misfit(job: Jobspec) -> Misfit | None:
     """Return (path, construct, expected) of the first thing that RFC 25 does not have, or None."""
-    return misfit(job.resources, job.tasks, job.system)
+    for fault in _resource_misfits(job.resources):
+        return fault
+    if len(job.tasks) != 1:
+        return "tasks", f"{len(job.tasks)} tasks", "exactly one"
+    task = job.tasks[0]
+    if "per_resource" in task.count:
+        return "tasks[0].count", "per_resource", "per_slot or total"
+    if task.attributes:
+        return "tasks[0].attributes", "attributes of a task", "command, slot and count"
+    if task.distribution is not None:
+        return "tasks[0].distribution", "a distribution", "command, slot and count"
+    if "duration" not in job.system:
+        return "attributes.system", "no duration", "duration, in seconds"
+    return None
 
 
 def as_jobspec(value: Jobspec | str | Mapping[str, Any]) -> Jobspec:

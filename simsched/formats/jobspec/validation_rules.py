@@ -1,9 +1,9 @@
 """The rules of RFC 14 and RFC 25 for a document; every fault is found in one walk.
 
-They cover the two JSON Schemas and the rules that a schema cannot state: labels are unique, the slot of a
-task exists, the type of `per_resource` is in the slot, ranges are not empty.  Where RFC 25's text and schema
-differ, the readings R1 to R3 hold.  Unknown keys are faults, except in `attributes.system`, where RFC 14
-requires a warning.
+They are the one judge of a jobspec's validity.  They cover the two JSON Schemas, as tests hold, and the rules
+that a schema cannot state: labels are unique, the slot of a task exists, the type of `per_resource` is in the
+slot, ranges are not empty.  Where RFC 25's text and schema differ, the readings R1 to R3 hold.  Unknown keys
+are faults, except in `attributes.system`, where RFC 14 requires a warning.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 TOP_KEYS = ("version", "resources", "tasks", "attributes")
 STRINGS = ("cwd", "queue", "bank", "project")
-OBJECTS = ("environment", "shell", "files")
+OBJECTS = ("environment", "shell", "files", "job")
 NUMBERS = ("duration", "preemptible-after")
-SYSTEM_KEYS = (*NUMBERS, *STRINGS, *OBJECTS, "job", "dependencies", "constraints")
+SYSTEM_KEYS = (*NUMBERS, *STRINGS, *OBJECTS, "dependencies", "constraints")
 """The keys of `attributes.system` that RFC 14 knows."""
 
 TASK_KEYS = ("command", "slot", "count", "attributes", "distribution")
@@ -42,16 +42,14 @@ COUNT_KEYS = ("per_slot", "per_resource", "total")
 KEY = "resource-parts"
 """The key of ``attributes.system`` for parts with constraints or queues of their own."""
 
-_POSITIVE = "an integer, at least 1"
-
-
-def _positive(value: Any) -> str:
-    """Return the expectation for a count in place of this value."""
-    return f"at most {MAX_COUNT}" if type(value) is int and value > MAX_COUNT else _POSITIVE
-
 
 def faults_of(document: Any, *, v1: bool = False) -> list[Fault]:
-    """Return every fault of a document against RFC 14, or against RFC 25 (`v1`); empty if valid."""
+    """Return every fault of a document against RFC 14, or against RFC 25 (`v1`); empty if valid.
+
+    >>> [str(f) for f in faults_of({"version": 1, "resources": [], "tasks": [], "attributes": {}})]
+    ... # doctest: +ELLIPSIS
+    ['resources: an empty list is not valid here (expected a list of at least one resource)', 'tasks: ...']
+    """
     check = _V1Check() if v1 else _Check()
     check.document(document)
     return check.faults
@@ -91,30 +89,6 @@ def constraint_faults(value: Any, path: Path = (), level: int = 1) -> list[Fault
     return faults
 
 
-def part_faults(value: Any, resources: int) -> Iterator[tuple[tuple[str | int, ...], str, str]]:
-    """Yield (path, message, expected) for each fault of ``attributes.system.resource-parts``."""
-    if not isinstance(value, list | tuple) or not value:
-        yield (), "resource-parts is not a list of objects", "one object per part of a heterogeneous job"
-        return
-    covered = 0
-    for number, part in enumerate(value):
-        if not isinstance(part, dict):
-            yield (number,), "a part is not an object", "resources, constraints, queue"
-            return
-        size = part.get("resources")
-        if not isinstance(size, int) or isinstance(size, bool) or size < 1:
-            yield (number, "resources"), f"{size!r} is not a number of resources", "1 or more"
-            return
-        covered += size
-        for key in part:
-            if key not in {"resources", "constraints", "queue"}:
-                yield (number, key), f"unknown key {key!r}", "resources, constraints, queue"
-        if "queue" in part and not isinstance(part["queue"], str):
-            yield (number, "queue"), f"{part['queue']!r} is not the name of a queue", "a string"
-    if covered != resources:
-        yield (), f"the parts have {covered} resources, and the jobspec has {resources}", "equal numbers"
-
-
 class _Check:
     """One walk over one document; the faults gather in `faults`."""
 
@@ -123,7 +97,7 @@ class _Check:
 
     def __init__(self) -> None:
         self.faults: list[Fault] = []
-        self.labels: dict[str, Path] = {}
+        self.labels: set[str] = set()
         self.slots: dict[str, set[str]] = {}
         self.top_level = 0  # entries of resources; 0: they are not known
 
@@ -136,60 +110,64 @@ class _Check:
         hint = yaml_hint(value)
         self.fault(path, f"{shown(value)} is not valid here" + (f": {hint}" if hint else ""), expected)
 
-    def keys(self, value: dict[str, Any], path: Path, known: tuple[str, ...]) -> None:
+    def table(
+        self, value: Any, path: Path, expected: str, known: tuple[str, ...], required: tuple[str, ...] = ()
+    ) -> bool:
+        """Whether a value is an object; keys that are unknown or missing are faults as well."""
+        if not isinstance(value, dict):
+            self.wrong(path, value, expected)
+            return False
         for key in value:
             if key not in known:
                 near = nearest(key, known)
                 hint = f", perhaps {near!r}" if near else ""
                 self.fault((*path, key), f"unknown key {key!r}{hint}", ", ".join(known), at_key=True)
-
-    def needs(self, value: dict[str, Any], path: Path, required: tuple[str, ...]) -> None:
         for key in required:
             if key not in value:
                 self.fault(path, f"the key {key!r} is missing", key)
+        return True
+
+    def rows(self, value: Any, path: Path, expected: str) -> Iterator[tuple[Path, Any]]:
+        """Yield the items of a list that is not empty, with their paths."""
+        if not isinstance(value, (list, tuple)) or not value:
+            self.wrong(path, value, expected)
+            return
+        for i, item in enumerate(value):
+            yield (*path, i), item
+
+    def typed(self, value: dict[str, Any], path: Path, key: str, kind: type, expected: str) -> None:
+        if key in value and not isinstance(value[key], kind):
+            self.wrong((*path, key), value[key], expected)
 
     # ------------------------------------------------------------ the document
 
     def document(self, value: Any) -> None:
-        if not isinstance(value, dict):
-            self.wrong((), value, "an object with version, resources, tasks and attributes")
-            return
-        self.keys(value, (), TOP_KEYS)
-        self.needs(value, (), TOP_KEYS)
-        if "version" in value:
-            self.version(value["version"])
-        if "resources" in value:
-            self.resources(value["resources"])
-        if "tasks" in value:
-            self.tasks(value["tasks"])
-        if "attributes" in value:
-            self.attributes(value["attributes"])
+        expected = "an object with version, resources, tasks and attributes"
+        if self.table(value, (), expected, TOP_KEYS, TOP_KEYS):
+            for key, check in zip(
+                TOP_KEYS, (self.version, self.resources, self.tasks, self.attributes), strict=True
+            ):
+                if key in value:
+                    check(value[key])
 
     def version(self, value: Any) -> None:
-        if type(value) is not int or value < 1:
-            self.wrong(("version",), value, _POSITIVE)
+        self.number(value, ("version",))
 
     # ------------------------------------------------------------ resources
 
     def resources(self, value: Any) -> None:
-        path = ("resources",)
-        if not isinstance(value, (list, tuple)) or not value:
-            self.wrong(path, value, "a list of at least one resource")
-            return
-        self.top_level = len(value)
-        for i, vertex in enumerate(value):
-            self.vertex(vertex, (*path, i), ())
+        self.top_level = len(value) if isinstance(value, (list, tuple)) else 0
+        for path, vertex in self.rows(value, ("resources",), "a list of at least one resource"):
+            self.vertex(vertex, path, ())
 
     def vertex(self, value: Any, path: Path, inside: tuple[str, ...]) -> None:
         """Check one vertex and its children; `inside` are the labels of the slots around it."""
-        if not isinstance(value, dict):
-            self.wrong(path, value, "a resource: an object with type and count")
-            return
-        if len(path) > 2 * MAX_DEPTH:
+        if isinstance(value, dict) and len(path) > 2 * MAX_DEPTH:
             self.fault(path, "resources are nested too deeply", f"at most {MAX_DEPTH} levels")
             return
-        self.keys(value, path, VERTEX_KEYS)
-        self.needs(value, path, ("type", "count"))
+        expected = "a resource: an object with type and count"
+        if not self.table(value, path, expected, VERTEX_KEYS, ("type", "count")):
+            return
         kind = value.get("type")
         if "type" in value and (not isinstance(kind, str) or not kind):
             self.wrong((*path, "type"), kind, "a resource type such as node, core or slot")
@@ -199,48 +177,41 @@ class _Check:
         if "count" in value:
             self.count(value["count"], (*path, "count"))
         for key in ("unit", "id"):
-            if key in value and not isinstance(value[key], str):
-                self.wrong((*path, key), value[key], "a string")
-        if "exclusive" in value and not isinstance(value["exclusive"], bool):
-            self.wrong((*path, "exclusive"), value["exclusive"], "true or false")
-        self.below(value, path, inside + self.label(value, path, kind))
-
-    def label(self, value: dict[str, Any], path: Path, kind: Any) -> tuple[str, ...]:
-        """Check the label; return it as a tuple if it is that of a slot."""
-        if "label" not in value:
-            if kind == "slot":
-                self.fault(path, "a slot has no label", "label")
-            return ()
-        label, path = value["label"], (*path, "label")
-        if not isinstance(label, str):
-            self.wrong(path, label, "a string")
-            return ()
-        if label in self.labels:
-            self.fault(path, f"the label {label!r} occurs twice", "unique labels")
-        self.labels[label] = path
-        if kind != "slot":
-            return ()
-        self.slots.setdefault(label, set())
-        return (label,)
-
-    def below(self, value: dict[str, Any], path: Path, inside: tuple[str, ...]) -> None:
+            self.typed(value, path, key, str, "a string")
+        self.typed(value, path, "exclusive", bool, "true or false")
+        if "label" in value:
+            inside += self.label(value["label"], (*path, "label"), kind)
+        elif kind == "slot":
+            self.fault(path, "a slot has no label", "label")
         if "with" not in value:
-            if value.get("type") == "slot":
+            if kind == "slot":
                 self.fault(path, "a slot holds nothing", "with: at least one resource")
             return
         children, path = value["with"], (*path, "with")
         if not isinstance(children, (list, tuple)):
             self.wrong(path, children, "a list of resources")
             return
-        if not children and value.get("type") == "slot":
+        if not children and kind == "slot":
             self.fault(path, "a slot holds nothing", "at least one resource")
         for i, child in enumerate(children):
             self.vertex(child, (*path, i), inside)
 
+    def label(self, label: Any, path: Path, kind: Any) -> tuple[str, ...]:
+        """Check a label; return it as a tuple if it is that of a slot."""
+        if not isinstance(label, str):
+            self.wrong(path, label, "a string")
+            return ()
+        if label in self.labels:
+            self.fault(path, f"the label {label!r} occurs twice", "unique labels")
+        self.labels.add(label)
+        if kind != "slot":
+            return ()
+        self.slots.setdefault(label, set())
+        return (label,)
+
     def count(self, value: Any, path: Path) -> None:
         if type(value) is int:
-            if not 1 <= value <= MAX_COUNT:
-                self.wrong(path, value, _positive(value))
+            self.number(value, path)
         elif isinstance(value, dict):
             for key, message, expected in dict_faults(value):
                 unknown = message.startswith("unknown key")
@@ -255,56 +226,48 @@ class _Check:
         else:
             self.wrong(path, value, "an integer, an idset or range, or an object with min")
 
+    def number(self, value: Any, path: Path) -> None:
+        if type(value) is not int or not 1 <= value <= MAX_COUNT:
+            large = type(value) is int and value > MAX_COUNT
+            self.wrong(path, value, f"at most {MAX_COUNT}" if large else "an integer, at least 1")
+
     # ------------------------------------------------------------ tasks
 
     def tasks(self, value: Any) -> None:
-        if not isinstance(value, (list, tuple)) or not value:
-            self.wrong(("tasks",), value, "a list of at least one task")
-            return
-        for i, task in enumerate(value):
-            self.task(task, ("tasks", i))
+        for path, task in self.rows(value, ("tasks",), "a list of at least one task"):
+            self.task(task, path)
 
     def task(self, value: Any, path: Path) -> None:
-        if not isinstance(value, dict):
-            self.wrong(path, value, "a task: an object with command, slot and count")
+        expected = "a task: an object with command, slot and count"
+        if not self.table(value, path, expected, self.task_keys, ("command", "count")):
             return
-        self.keys(value, path, self.task_keys)
-        self.needs(value, path, ("command", "count"))
         if "command" in value:
             self.command(value["command"], (*path, "command"))
         slot = value.get("slot")
         if "slot" not in value:
             self.fault(path, "the key 'slot' is missing", "slot", mild=True)
-        if "slot" in value and not isinstance(slot, str):
+        elif not isinstance(slot, str):
             self.wrong((*path, "slot"), slot, "the label of a slot")
-        elif isinstance(slot, str) and slot not in self.slots:
+        elif slot not in self.slots:
             known = ", ".join(map(repr, self.slots)) or "a slot among the resources"
             self.fault((*path, "slot"), f"no slot has the label {shown(slot)}", known, mild=True)
         if "count" in value:
             self.task_count(value["count"], (*path, "count"), slot)
-        self.task_extras(value, path)
-
-    def task_extras(self, value: dict[str, Any], path: Path) -> None:
-        if "distribution" in value and not isinstance(value["distribution"], str):
-            self.wrong((*path, "distribution"), value["distribution"], "a string")
-        if "attributes" in value and not isinstance(value["attributes"], dict):
-            self.wrong((*path, "attributes"), value["attributes"], "an object")
+        if "distribution" in self.task_keys:  # `table` has reported it, and attributes, where they may not be
+            self.typed(value, path, "distribution", str, "a string")
+            self.typed(value, path, "attributes", dict, "an object")
 
     def command(self, value: Any, path: Path) -> None:
-        if not isinstance(value, (list, tuple)) or not value:
-            self.wrong(path, value, "a list of the program and its arguments")
-            return
-        for i, word in enumerate(value):
+        for place, word in self.rows(value, path, "a list of the program and its arguments"):
             if not isinstance(word, str):
-                self.wrong((*path, i), word, "a string")
+                self.wrong(place, word, "a string")
 
     def task_count(self, value: Any, path: Path, slot: Any) -> None:
-        if not isinstance(value, dict):
-            self.wrong(path, value, "an object with one of " + ", ".join(self.count_keys))
+        one_of = "one of " + ", ".join(self.count_keys)
+        if not self.table(value, path, f"an object with {one_of}", self.count_keys):
             return
-        self.keys(value, path, self.count_keys)
         if len([key for key in value if key in self.count_keys]) != 1:
-            self.fault(path, f"{len(value)} keys", "exactly one of " + ", ".join(self.count_keys))
+            self.fault(path, f"{len(value)} keys", f"exactly {one_of}")
         for key in ("per_slot", "total"):
             if key in value:
                 self.number(value[key], (*path, key))
@@ -312,78 +275,56 @@ class _Check:
             self.per_resource(value["per_resource"], (*path, "per_resource"), slot)
 
     def per_resource(self, value: Any, path: Path, slot: Any) -> None:
-        if not isinstance(value, dict):
-            self.wrong(path, value, "an object with type and count")
+        keys = ("type", "count")
+        if not self.table(value, path, "an object with type and count", keys, keys):
             return
-        self.keys(value, path, ("type", "count"))
-        self.needs(value, path, ("type", "count"))
+        self.typed(value, path, "type", str, "a resource type")
         kind = value.get("type")
-        if "type" in value and not isinstance(kind, str):
-            self.wrong((*path, "type"), kind, "a resource type")
-        elif isinstance(kind, str) and isinstance(slot, str) and kind not in self.slots.get(slot, {kind}):
+        if isinstance(kind, str) and isinstance(slot, str) and kind not in self.slots.get(slot, {kind}):
             found = ", ".join(sorted(self.slots[slot])) or "a type that the slot holds"
             self.fault((*path, "type"), f"the slot {slot!r} holds no {kind}", found)
         if "count" in value:
             self.number(value["count"], (*path, "count"))
 
-    def number(self, value: Any, path: Path) -> None:
-        if type(value) is not int or not 1 <= value <= MAX_COUNT:
-            self.wrong(path, value, _positive(value))
-
     # ------------------------------------------------------------ attributes
 
     def attributes(self, value: Any) -> None:
-        path = ("attributes",)
+        path, keys = ("attributes",), ("system", "user")
         if value is None:
             return  # RFC 14's schema allows it
-        if not isinstance(value, dict):
-            self.wrong(path, value, "an object with system and user")
-            return
-        self.keys(value, path, ("system", "user"))
-        for key in ("system", "user"):
-            if key in value and not isinstance(value[key], dict):
-                self.wrong((*path, key), value[key], "an object")
-        if isinstance(value.get("system"), dict):
-            self.system(value["system"], (*path, "system"))
+        if self.table(value, path, "an object with system and user", keys):
+            for key in keys:
+                self.typed(value, path, key, dict, "an object")
+            if isinstance(value.get("system"), dict):
+                self.system(value["system"], (*path, "system"))
 
     def system(self, value: dict[str, Any], path: Path) -> None:
         for key, item in value.items():
             place = (*path, key)
             if key in NUMBERS:
-                self.seconds(item, place)
-            elif key in STRINGS and not isinstance(item, str):
-                self.wrong(place, item, "a string")
+                good = isinstance(item, (int, float)) and not isinstance(item, bool)
+                if not good or not 0 <= item < math.inf:
+                    hint = " (60.0, not '1m')" if isinstance(item, str) else ""
+                    self.wrong(place, item, f"seconds, a number of at least 0{hint}")
+            elif key in STRINGS:
+                self.typed(value, path, key, str, "a string")
             elif key in OBJECTS and not isinstance(item, dict):
-                self.wrong(place, item, "an object")
+                self.wrong(place, item, "an object of strings" if key == "job" else "an object")
             elif key == "environment":
-                self.environment(item, place)
+                self.texts(item, place, (str, type(None)), "a string, or null to unset the variable")
             elif key == "job":
-                self.job(item, place)
+                self.texts(item, place, (str,), "a string")
             elif key == "dependencies":
                 self.dependencies(item, place)
             elif key == "constraints":
-                self.constraint(item, place)
+                self.faults += constraint_faults(item, place)
             elif key == KEY:
                 self.parts(item, place)
 
-    def seconds(self, value: Any, path: Path) -> None:
-        good = isinstance(value, (int, float)) and not isinstance(value, bool)
-        if not good or not 0 <= value < math.inf:
-            hint = " (60.0, not '1m')" if isinstance(value, str) else ""
-            self.wrong(path, value, f"seconds, a number of at least 0{hint}")
-
-    def environment(self, value: dict[str, Any], path: Path) -> None:
+    def texts(self, value: dict[str, Any], path: Path, kinds: tuple[type, ...], expected: str) -> None:
         for key, item in value.items():
-            if item is not None and not isinstance(item, str):
-                self.wrong((*path, key), item, "a string, or null to unset the variable")
-
-    def job(self, value: Any, path: Path) -> None:
-        if not isinstance(value, dict):
-            self.wrong(path, value, "an object of strings")
-            return
-        for key, item in value.items():
-            if not isinstance(item, str):
-                self.wrong((*path, key), item, "a string")
+            if not isinstance(item, kinds):
+                self.wrong((*path, key), item, expected)
 
     def dependencies(self, value: Any, path: Path) -> None:
         if not isinstance(value, (list, tuple)):
@@ -393,16 +334,35 @@ class _Check:
             for key, message, expected in dependencies.faults(item):
                 self.fault((*path, i, key) if key else (*path, i), message, expected)
 
-    def constraint(self, value: Any, path: Path) -> None:
-        self.faults += constraint_faults(value, path)
-
     def parts(self, value: Any, path: Path) -> None:
-        """Check the parts of a heterogeneous job."""
-        for more, message, expected in part_faults(value, self.top_level):
-            self.fault((*path, *more), message, expected)
-        for i, part in enumerate(value if isinstance(value, list | tuple) else ()):
+        """Check the parts of a heterogeneous job: first their form, then their constraints."""
+        if not isinstance(value, (list, tuple)) or not value:
+            message = "resource-parts is not a list of objects"
+            self.fault(path, message, "one object per part of a heterogeneous job")
+            return
+        keys, covered = ("resources", "constraints", "queue"), 0
+        for i, part in enumerate(value):
+            size = part.get("resources") if isinstance(part, dict) else None
+            if not isinstance(part, dict):
+                self.fault((*path, i), "a part is not an object", ", ".join(keys))
+                break
+            if not isinstance(size, int) or isinstance(size, bool) or size < 1:
+                message = f"{size!r} is not a number of resources"
+                self.fault((*path, i, "resources"), message, "1 or more")
+                break
+            covered += size
+            for key in part:
+                if key not in keys:
+                    self.fault((*path, i, key), f"unknown key {key!r}", ", ".join(keys))
+            if not isinstance(part.get("queue", ""), str):
+                self.fault((*path, i, "queue"), f"{part['queue']!r} is not the name of a queue", "a string")
+        else:
+            if covered != self.top_level:
+                message = f"the parts have {covered} resources, and the jobspec has {self.top_level}"
+                self.fault(path, message, "equal numbers")
+        for i, part in enumerate(value):
             if isinstance(part, dict) and "constraints" in part:
-                self.constraint(part["constraints"], (*path, i, "constraints"))
+                self.faults += constraint_faults(part["constraints"], (*path, i, "constraints"))
 
 
 class _V1Check(_Check):
@@ -463,16 +423,12 @@ class _V1Check(_Check):
             self.fault(path, f"{types.count('gpu')} gpu resources in the slot", "at most one")
 
     def count(self, value: Any, path: Path) -> None:
-        if type(value) is not int or not 1 <= value <= MAX_COUNT:
-            self.wrong(path, value, _positive(value))
+        self.number(value, path)
 
     def tasks(self, value: Any) -> None:
         super().tasks(value)
         if isinstance(value, (list, tuple)) and len(value) > 1:
             self.fault(("tasks",), f"{len(value)} tasks", "exactly one")
-
-    def task_extras(self, value: dict[str, Any], path: Path) -> None:
-        """RFC 25 has neither attributes nor a distribution; `keys` has reported them."""
 
     def command(self, value: Any, path: Path) -> None:
         if not (isinstance(value, str) and value):

@@ -10,11 +10,11 @@ import pytest
 from simsched.errors import FormatError, LimitError, RequestError
 from simsched.formats.jobspec.fast import Reader
 from simsched.formats.jobspec.jobspec import Jobspec
+from simsched.formats.jobspec.validation_rules import faults_of
 from simsched.formats.request_files import load_jobspec, load_jobspecs
 from simsched.formats.rfc.constraint import Properties, parse_constraint
 from simsched.formats.rfc.dependency import Dependency
 from simsched.formats.text.yaml_text import load_yaml
-from simsched.formats.validate import validate_document
 
 
 def test_a_shape_becomes_a_whole_jobspec():
@@ -52,7 +52,7 @@ def test_a_shape_becomes_a_whole_jobspec():
     assert job.constraint == Properties(("ssd",))
     assert (job.queue, job.name) == ("batch", "demo")
     assert job.dependencies == (Dependency("afterok", "7"),)
-    assert validate_document(job.to_dict()) == validate_document(job.to_dict(), v1=True) == []
+    assert faults_of(job.to_dict()) == faults_of(job.to_dict(), v1=True) == []
 
 
 def test_what_is_not_said_is_not_there():
@@ -169,7 +169,7 @@ def test_what_does_not_fit_v1_is_named(shape, where, words):
         job.to_v1()
     assert caught.value.where == where
     document = {**job.to_dict(), "version": 1}
-    assert validate_document(document, v1=True)
+    assert faults_of(document, v1=True)
     assert not Reader().passes(json.dumps(document).encode(), v1=True)
 
 
@@ -183,7 +183,7 @@ def test_what_fits_v1(shape):
     assert job.version == 1
     assert job.to_canonical().version == 999
     assert job.to_canonical().to_v1() == job
-    assert validate_document(job.to_dict(), v1=True) == []
+    assert faults_of(job.to_dict(), v1=True) == []
     assert Reader().passes(json.dumps(job.to_dict()).encode(), v1=True)
     assert Jobspec.from_dict(job.to_dict()).to_shape() == shape.replace("slot{default}", "slot")
 
@@ -239,8 +239,8 @@ def test_attributes_may_be_null_in_rfc_14_and_not_in_v1():
     assert job.to_dict()["attributes"] == {}
     assert Reader().read(json.dumps(document).encode()) == job
     assert not Reader().passes(json.dumps(document | {"version": 1}).encode(), v1=True)
-    assert validate_document(document) == []
-    assert validate_document(document | {"version": 1}, v1=True)
+    assert faults_of(document) == []
+    assert faults_of(document | {"version": 1}, v1=True)
 
 
 def test_the_first_fault_and_the_number_of_the_others():

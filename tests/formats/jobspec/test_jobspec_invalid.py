@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import copy
 import json
+import random
 
 import pytest
 from jsonschema import Draft202012Validator
 
+from simsched.cli.schema import schema_text
 from simsched.errors import FormatError
 from simsched.formats.jobspec.fast import Reader
 from simsched.formats.jobspec.jobspec import Jobspec
+from simsched.formats.jobspec.validation_rules import faults_of
 from simsched.formats.text.excerpts import format_path, parse_path
-from simsched.formats.text.schemas import schema_text
-from simsched.formats.validate import validate_document, validate_text
+from simsched.formats.validate import validate_text
 
 GOOD = {
     "version": 999,
@@ -209,7 +211,7 @@ def changed(path, value):
 
 
 def test_the_good_one_is_good():
-    assert validate_document(GOOD) == []
+    assert faults_of(GOOD) == []
     assert Jobspec.from_dict(GOOD).to_dict() == GOOD
     assert Reader().read(json.dumps(GOOD).encode()) == Jobspec.from_dict(GOOD)
 
@@ -221,7 +223,7 @@ def test_the_table_is_long_enough():
 @pytest.mark.parametrize(("path", "value", "where"), FAULTS)
 def test_fault_is_found_at_its_path(path, value, where):
     document = changed(path, value)
-    faults = validate_document(document)
+    faults = faults_of(document)
     assert where in {format_path(fault.path) for fault in faults}
     assert all(fault.message and fault.expected for fault in faults)
     with pytest.raises(FormatError):
@@ -286,8 +288,8 @@ V1_FAULTS = [
 @pytest.mark.parametrize(("path", "value", "where"), V1_FAULTS)
 def test_what_v1_does_not_have_is_found_at_its_path(path, value, where, monkeypatch):
     monkeypatch.setitem(globals(), "GOOD", V1)
-    assert validate_document(V1, v1=True) == []
-    faults = validate_document(changed(path, value), v1=True)
+    assert faults_of(V1, v1=True) == []
+    faults = faults_of(changed(path, value), v1=True)
     assert where in {format_path(fault.path) for fault in faults}
 
 
@@ -311,6 +313,49 @@ BEYOND_A_SCHEMA = {
 def test_the_schema_refuses_what_a_schema_can(path, value, where):
     schema = Draft202012Validator(json.loads(schema_text("rfc14")))
     assert schema.is_valid(changed(path, value)) == ((path, repr(value)) in BEYOND_A_SCHEMA)
+
+
+def places(value):
+    """Every (container, key) in a document."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in items:
+        yield value, key
+        yield from places(inner)
+
+
+WHOLE_DOCUMENTS = {"rfc14": GOOD, "v1": V1}
+ODD_VALUES = [
+    None, True, -1, 0, 1, 1.5, 2**53 + 1, "", "x", "0-3", "slot", "core", [], {}, [1], ["app"], {"a": 1},
+    {"min": 1}, {"per_slot": 1}, [{"type": "core", "count": 1}],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WHOLE_DOCUMENTS)
+@pytest.mark.parametrize("seed", range(10))
+def test_the_schema_refuses_nothing_that_the_rules_accept(name, seed):
+    """The rules are the one judge; the JSON Schemas are published for others."""
+    schema = Draft202012Validator(json.loads(schema_text(name)))
+    rng = random.Random(seed)
+    accepted = 0
+    for _ in range(100):
+        document = copy.deepcopy(WHOLE_DOCUMENTS[name])
+        container, key = rng.choice(list(places(document)))
+        if rng.random() < 0.3:
+            del container[key]
+        else:
+            container[key] = copy.deepcopy(rng.choice(ODD_VALUES))
+        if not faults_of(document, v1=name == "v1"):
+            accepted += 1
+            assert schema.is_valid(document), document
+    assert accepted
+
+
+def test_the_version_has_a_limit():
+    document = GOOD | {"version": 2**53 + 1}
+    (fault,) = faults_of(document)
+    assert str(fault) == "version: a huge number is not valid here (expected at most 9007199254740992)"
+    with pytest.raises(FormatError, match="version"):
+        Jobspec.from_dict(document)
 
 
 def test_an_unknown_key_of_the_system_is_a_note_and_no_fault():

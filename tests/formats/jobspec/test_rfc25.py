@@ -6,10 +6,11 @@ import json
 
 import pytest
 
+from simsched.cli.schema import schema_text
 from simsched.formats.jobspec.jobspec import Jobspec
-from simsched.formats.text.schemas import schema_text
+from simsched.formats.jobspec.validation_rules import faults_of
 from simsched.formats.text.yaml_text import load_yaml
-from simsched.formats.validate import validate_document, validate_text
+from simsched.formats.validate import validate_text
 
 ATTRIBUTES = """\
 attributes:
@@ -162,7 +163,7 @@ def test_use_case_validates_as_v1(case):
     text, shape = USE_CASES[case]
     text += ATTRIBUTES
     document = load_yaml(text)
-    assert validate_document(document, v1=True) == []
+    assert faults_of(document, v1=True) == []
     assert validate_text(text, "job.yaml").is_valid
     assert validator("v1").is_valid(document)
     assert validator("rfc14").is_valid(document)
@@ -177,8 +178,8 @@ def test_the_readings_where_text_and_schema_differ():
     document = load_yaml(USE_CASES["1.1"][0] + ATTRIBUTES)
     document["resources"][0]["exclusive"] = True  # R1: on a node
     document["resources"][0]["with"][0]["exclusive"] = False  # R1: and on a slot
-    assert validate_document(document, v1=True) == []
+    assert faults_of(document, v1=True) == []
     assert validator("v1").is_valid(document)
     for change in ({"attributes": {"system": {}}}, {"attributes": None}, {"tasks": []}):  # R2, R3
-        assert validate_document(document | change, v1=True)
+        assert faults_of(document | change, v1=True)
         assert not validator("v1").is_valid(document | change)
