@@ -213,7 +213,7 @@ def convert(args: Arguments) -> int:
 
 def deliver(args: Arguments) -> int:
     """Write Job Objects with the results of a run."""
-    from simsched.formats.sss import read_document
+    from simsched.formats.sss.document import read_document
     from simsched.formats.text.documents import read_text
     from simsched.report.delivered import delivered_document
     from simsched.report.run_views import load_run

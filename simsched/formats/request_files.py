@@ -59,7 +59,7 @@ def jobspecs_of(
     """Return the jobspecs of a text, as `load_jobspecs` does of a file."""
     kind = detect_kind(text)
     if kind == "xml":
-        from simsched.formats.sss import job_objects
+        from simsched.formats.sss.records import job_objects
 
         return [record.jobspec for record in job_objects(text, where, warn=warn)]
     if kind not in {"json", "jsonl", "yaml"}:
@@ -122,7 +122,7 @@ def load_resources(path: str | Path) -> list[tuple[ResourceVertex, ...]]:
     The file holds jobspecs, bare resources lists, or dictionaries with at least `resources`, in
     YAML or JSON, or shapes, one per line, or SSS Job Objects.  Raises `FormatError`.
     """
-    from simsched.formats.sss import job_objects
+    from simsched.formats.sss.records import job_objects
     from simsched.formats.text.documents import name_of, read_text
 
     text, where = read_text(path), name_of(path)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from simsched.errors import RunError
 from simsched.formats.rfc.hostlist import Hostlist
-from simsched.formats.sss import DeliveredValues, with_results
+from simsched.formats.sss.document import DeliveredValues, with_results
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from simsched.formats.jobspec.vertex import ResourceVertex
-    from simsched.formats.sss import Document
+    from simsched.formats.sss.document import Document
     from simsched.report.data.tables import RunTables
 
 

@@ -33,7 +33,7 @@ class Frame(Protocol):
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from simsched.formats.sss import Names
+    from simsched.formats.sss.expressions import Names
     from simsched.workload.reader_plugins import PluginReader, WorkloadReader
     from simsched.workload.readers.tables.column_map import ColumnMap
 

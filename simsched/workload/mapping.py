@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.formats.jobspec.vertex import ResourceVertex
     from simsched.formats.rfc.constraint import Constraint
-    from simsched.formats.sss import Names
+    from simsched.formats.sss.expressions import Names
     from simsched.workload.readers.tables.column_map import ColumnMap
 
 DEFAULT_TEMPLATE = "slot={procs}/core"

@@ -8,7 +8,7 @@ import pytest
 
 from simsched.bundled import bundled
 from simsched.cli import main
-from simsched.formats.sss import read_document
+from simsched.formats.sss.document import read_document
 from simsched.workload.load import load_workload
 from tests import REPOSITORY
 

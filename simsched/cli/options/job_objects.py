@@ -12,13 +12,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from simsched.formats.jobspec.jobspec import Jobspec
-    from simsched.formats.sss import Element, JobRecord, Names
+    from simsched.formats.sss.expressions import Names
+    from simsched.formats.sss.records import JobRecord
+    from simsched.formats.text.xml_tree import Element
     from simsched.formats.validate import Report
 
 
 def records_of(args: argparse.Namespace, text: str, where: str) -> tuple[JobRecord, ...]:
     """Return the jobs of a text; ``--cluster`` resolves patterns, warnings go to standard error."""
-    from simsched.formats.sss import job_objects
+    from simsched.formats.sss.records import job_objects
 
     return job_objects(text, where, names=_names(args.cluster), warn=warn)
 
@@ -42,7 +44,8 @@ def judge(text: str, where: str, cluster: str | None) -> Report:
 
     Patterns are matched against the cluster, if there is one; otherwise a note reports that they are not.
     """
-    from simsched.formats.sss import check_document, has_patterns, job_records, read_document
+    from simsched.formats.sss.document import check_document, read_document
+    from simsched.formats.sss.records import has_patterns, job_records
     from simsched.formats.validate import Report, as_fault
     from simsched.workload.readers.sss_jobs import fault_of
 
@@ -138,8 +141,9 @@ def as_objects(
     ConfigError
         if the text has Job Objects and an option applies to requests.
     """
-    from simsched.formats.sss import Element, read_document, write_xml
+    from simsched.formats.sss.document import read_document
     from simsched.formats.text.sniffing import is_xml
+    from simsched.formats.text.xml_tree import Element, write_xml
 
     if is_xml(text):
         _refuse_options(args)
@@ -155,7 +159,7 @@ def as_objects(
 
 def _numbered(job: Jobspec, number: int, count: int) -> Element:
     """Return a request as a Job whose Id is this number."""
-    from simsched.formats.sss import job_element
+    from simsched.formats.sss.writer import job_element
 
     try:
         return job_element(job, str(number))

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from simsched.formats.sss import Names
+    from simsched.formats.sss.expressions import Names
     from simsched.graph.cluster import Cluster
     from simsched.site.site import Site
     from simsched.workload.job import Workload
@@ -103,7 +103,7 @@ def write_notes(workload: Workload, site: Site | None = None, *, mapped: bool = 
 
 def names_of(cluster: Cluster) -> Names:
     """Return the names of hosts and properties of a cluster."""
-    from simsched.formats.sss import Names
+    from simsched.formats.sss.expressions import Names
 
     return Names(tuple(cluster.index.hosts), tuple(cluster.index.property_rows))
 

@@ -154,7 +154,7 @@ def recorded_inputs(command: Mapping[str, Any]) -> tuple[Cluster, Workload]:
     """
     import numpy as np
 
-    from simsched.formats.sss import Names
+    from simsched.formats.sss.expressions import Names
     from simsched.graph.cluster import load_cluster
     from simsched.simulation.admission import Admission
     from simsched.simulation.options.run_config import from_document

@@ -209,7 +209,7 @@ class InputCache:
         return self._patterns[source.sha256]
 
     def _read_workload(self, task: RunTask) -> Workload:
-        from simsched.formats.sss import Names
+        from simsched.formats.sss.expressions import Names
         from simsched.workload.load import load_workload
 
         source = task.workload

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from simsched.formats.jobspec.jobspec import Jobspec
-    from simsched.formats.sss import Document
+    from simsched.formats.sss.document import Document
     from simsched.formats.sss.records import JobRecord
     from simsched.formats.text.xml_tree import Element
     from simsched.workload.job import Workload
@@ -44,7 +44,8 @@ def read_sss(text: str, reading: ReadOptions | None = None) -> Workload:
     WorkloadError
         When jobs wait for each other; at the first ignored record under `strict`.
     """
-    from simsched.formats.sss import has_patterns, job_records, read_document
+    from simsched.formats.sss.document import read_document
+    from simsched.formats.sss.records import has_patterns, job_records
 
     reading = reading or ReadOptions(source="jobs.xml")
     names = reading.names() if reading.names is not None and has_patterns(text) else None
@@ -138,8 +139,7 @@ def write_sss(workload: Workload, skips: Skips | None = None) -> Iterator[str]:
     WorkloadError
         Naming the first such job, if there are no `skips` or they are strict; when no job is left.
     """
-    from simsched.formats.sss import write_xml
-    from simsched.formats.text.xml_tree import Element
+    from simsched.formats.text.xml_tree import Element, write_xml
 
     said = workload.header.get("UnixStartTime", "0")
     base = int(said) if said.isascii() and said.isdigit() and len(said) < 12 else 0
@@ -164,7 +164,7 @@ def _without_missing(made: dict[str, Element], skips: Skips) -> dict[str, Elemen
 
 def _element(job: Job, base: int, skips: Skips) -> Element | None:
     """Return the Job Object of a job; None, noted in `skips`, for one that cannot be written."""
-    from simsched.formats.sss import job_element
+    from simsched.formats.sss.writer import job_element
     from simsched.formats.text.xml_tree import Element
 
     waits = [_in_the_epoch(item, base).to_json() for item in job.dependencies]

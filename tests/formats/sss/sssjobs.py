@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from simsched.errors import FormatError
-from simsched.formats.sss import Names, job_records, read_document
+from simsched.formats.sss.document import read_document
+from simsched.formats.sss.expressions import Names  # noqa: TC001
+from simsched.formats.sss.records import job_records
 
 
 def job(inner: str, attrs: str = "") -> str:

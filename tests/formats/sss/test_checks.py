@@ -9,8 +9,9 @@ import pytest
 from simsched.errors import FormatError, RequestError
 from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.formats.rfc.dependency import Dependency
-from simsched.formats.sss import check_document, job_element, job_records, read_document
-from simsched.formats.sss.document import Document
+from simsched.formats.sss.document import Document, check_document, read_document
+from simsched.formats.sss.records import job_records
+from simsched.formats.sss.writer import job_element
 from tests.formats.sss.sssjobs import fails, job, mapped, one
 
 LIST = "aggregation='List'"

@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simsched.errors import FormatError, LimitError
-from simsched.formats.sss import check_document, read_document, vocabulary, write_xml
-from simsched.formats.text.xml_tree import Element, parse_xml
+from simsched.formats.sss import vocabulary
+from simsched.formats.sss.document import check_document, read_document
+from simsched.formats.text.xml_tree import Element, parse_xml, write_xml
 from tests import REPOSITORY
 
 tags = st.from_regex(r"[A-Za-z_][A-Za-z0-9_.-]{0,8}", fullmatch=True)

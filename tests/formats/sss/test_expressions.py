@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from simsched.errors import FormatError, LimitError
 from simsched.formats.rfc.constraint import And, Hosts, Not, Or, Properties
 from simsched.formats.rfc.hostlist import Hostlist
-from simsched.formats.sss import Names
 from simsched.formats.sss.expressions import (
+    Names,
     accepted,
     by_topic,
     compiled,

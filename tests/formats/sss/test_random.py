@@ -8,7 +8,10 @@ from hypothesis import strategies as st
 
 from simsched.errors import SimschedError
 from simsched.formats.jobspec.jobspec import Jobspec
-from simsched.formats.sss import Names, job_records, read_document, vocabulary
+from simsched.formats.sss import vocabulary
+from simsched.formats.sss.document import read_document
+from simsched.formats.sss.expressions import Names
+from simsched.formats.sss.records import job_records
 from simsched.formats.text.xml_tree import Element, write_xml
 
 CLUSTER = Names(("n1", "n2", "x"), ("ssd", "big"))

@@ -15,8 +15,10 @@ from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.formats.rfc.constraint import Properties
 from simsched.formats.rfc.dependency import Dependency
 from simsched.formats.rfc.hostlist import Hostlist
-from simsched.formats.sss import DeliveredValues, Names, job_element, job_records, read_document, with_results
-from simsched.formats.sss.document import Document
+from simsched.formats.sss.document import DeliveredValues, Document, read_document, with_results
+from simsched.formats.sss.expressions import Names
+from simsched.formats.sss.records import job_records
+from simsched.formats.sss.writer import job_element
 from tests.formats.sss.sssjobs import fails, job, mapped, one
 
 FR15 = Names(("fr14n01", "fr15n01", "fr15n02", "fr15n03", "fr15n04"), ("ssd", "bigmem"))

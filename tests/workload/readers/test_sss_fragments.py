@@ -6,7 +6,8 @@ import pytest
 
 from simsched.cli import main
 from simsched.cli.options.workloads import names_of
-from simsched.formats.sss import job_records, read_document
+from simsched.formats.sss.document import read_document
+from simsched.formats.sss.records import job_records
 from simsched.graph.cluster import load_cluster
 
 EITHER = (
