@@ -8,12 +8,12 @@ refuses document types (and with them entities), deep nesting and unknown keys b
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from simsched.errors import FormatError, LimitError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from xml.parsers.expat import XMLParserType
 
 MULTIPLY, ASSOCIATE_IN, ASSOCIATE_BY_PATH_IN = "MULTIPLY", "ASSOCIATE_IN", "ASSOCIATE_BY_PATH_IN"
@@ -66,20 +66,67 @@ class Grug:
     edges: tuple[GrugEdge, ...]
 
 
-_DEFAULTS = {
-    "node": {"root": "0", "size": "1", "unit": "", "subsystem": "containment"},
+def _text(kind: str, key: str, text: str, where: str) -> str:
+    if not text:
+        raise FormatError(f"<{kind}> has no {key!r}", where=where)
+    return text
+
+
+def _any_text(_kind: str, _key: str, text: str, _where: str) -> str:
+    return text
+
+
+def _method(kind: str, key: str, text: str, where: str) -> str:
+    method = _text(kind, key, text, where).upper()
+    if method not in METHODS:
+        message = f"unknown generation method {method!r}"
+        raise FormatError(message, where=where, expected=" or ".join(METHODS))
+    return method
+
+
+def _number(kind: str, key: str, text: str, where: str) -> int:
+    """Return an integer of at most 18 digits."""
+    try:
+        value = int(text) if len(_text(kind, key, text, where)) <= 18 else None
+    except ValueError:
+        value = None
+    if value is None or (value < 0 and key not in _SIGNED):
+        expected = "an integer" if key in _SIGNED else "an integer of at least 0"
+        raise FormatError(f"{key} is {text[:40]!r}", where=where, expected=expected)
+    return value
+
+
+_SIGNED = ("root", "id_scope")
+"""The keys of numbers that may be negative."""
+
+_ATTRIBUTES = frozenset({"id", "source", "target"})
+"""The keys that are attributes of the element itself; the others are its data."""
+
+#: Element → field: its key, its default, and how it is read, in the order in which faults are told.
+_FIELDS: dict[str, dict[str, tuple[str, str, Callable[[str, str, str, str], Any]]]] = {
+    "node": {
+        "type": ("type", "", _text),
+        "name": ("id", "", _text),
+        "basename": ("basename", "", _any_text),
+        "size": ("size", "1", _number),
+        "unit": ("unit", "", _any_text),
+        "subsystem": ("subsystem", "containment", _text),
+        "root": ("root", "0", _number),
+    },
     "edge": {
-        "e_subsystem": "containment",
-        "relation": "contains",
-        "rrelation": "in",
-        "gen_method": MULTIPLY,
-        "multi_scale": "1",
-        "id_scope": "0",
-        "id_start": "0",
-        "id_stride": "1",
-        "as_tgt_subsystem": "containment",
-        "as_tgt_uplvl": "1",
-        "as_src_uplvl": "1",
+        "method": ("gen_method", MULTIPLY, _method),
+        "source": ("source", "", _text),
+        "target": ("target", "", _text),
+        "subsystem": ("e_subsystem", "containment", _text),
+        "relation": ("relation", "contains", _text),
+        "reverse": ("rrelation", "in", _any_text),
+        "scale": ("multi_scale", "1", _number),
+        "id_scope": ("id_scope", "0", _number),
+        "id_start": ("id_start", "0", _number),
+        "id_stride": ("id_stride", "1", _number),
+        "among": ("as_tgt_subsystem", "containment", _text),
+        "target_up": ("as_tgt_uplvl", "1", _number),
+        "source_up": ("as_src_uplvl", "1", _number),
     },
 }
 
@@ -105,7 +152,25 @@ def parse_grug(text: str, *, where: str | None = None) -> Grug:
         raise FormatError(f"not XML: {error}", where=_at(where, error.lineno)) from None
     if not handler.seen_graphml:
         raise FormatError("XML, but not GraphML", where=where, expected="a <graphml> element")
-    return _recipe(handler, where)
+    vertices: dict[str, GrugVertex] = {}
+    for element in handler.elements:
+        if element.kind == "node":
+            values = handler.values(element)
+            vertex = GrugVertex(
+                **{**values, "basename": values["basename"] or values["type"], "root": values["root"] != 0}
+            )
+            if vertex.name in vertices:
+                message = f"two vertices have the name {vertex.name!r}"
+                raise FormatError(message, where=_at(where, vertex.line))
+            vertices[vertex.name] = vertex
+    edges = [GrugEdge(**handler.values(element)) for element in handler.elements if element.kind == "edge"]
+    for edge in edges:
+        for end in (edge.source, edge.target):
+            if end not in vertices:
+                raise FormatError(f"no vertex has the name {end!r}", where=_at(where, edge.line))
+    if not any(vertex.root for vertex in vertices.values()):
+        raise FormatError("the recipe has no root", where=where, expected="a vertex with root 1")
+    return Grug(handler.graph_name, vertices, tuple(edges))
 
 
 @dataclass
@@ -127,7 +192,10 @@ class _Handler:
         self.seen_graphml = False
         self.graph_name = ""
         self.keys: dict[str, tuple[str, str]] = {}
-        self.defaults: dict[str, dict[str, str]] = {kind: dict(row) for kind, row in _DEFAULTS.items()}
+        self.defaults = {
+            kind: {key: default for key, default, _ in fields.values() if key not in _ATTRIBUTES}
+            for kind, fields in _FIELDS.items()
+        }
         self.elements: list[_Element] = []
         self._open: _Element | None = None
         self._key = ""
@@ -138,19 +206,27 @@ class _Handler:
         parser.CharacterDataHandler = self._characters
         parser.StartDoctypeDeclHandler = self._doctype
 
-    def fault(self, message: str, expected: str | None = None) -> FormatError:
-        """Return an error at the current line."""
-        return FormatError(message, where=_at(self.where, self.parser.CurrentLineNumber), expected=expected)
+    def values(self, element: _Element) -> dict[str, Any]:
+        """Return field → value of a node or edge: its data over the declared defaults."""
+        data = {**self.defaults[element.kind], **element.data}
+        place = _at(self.where, element.line)
+        found: dict[str, Any] = {"line": element.line}
+        for name, (key, _, read) in _FIELDS[element.kind].items():
+            text = (element.attributes if key in _ATTRIBUTES else data).get(key, "")
+            found[name] = read(element.kind, key, text, place)
+        return found
+
+    def _here(self) -> str:
+        return _at(self.where, self.parser.CurrentLineNumber)
 
     def _doctype(self, *_: object) -> None:
-        raise self.fault("the XML declares a document type", "GraphML without <!DOCTYPE>")
+        message = "the XML declares a document type"
+        raise FormatError(message, where=self._here(), expected="GraphML without <!DOCTYPE>")
 
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
         self._depth += 1
         if self._depth > MAX_DEPTH:
-            raise LimitError(
-                "the XML is nested too deeply", where=_at(self.where, self.parser.CurrentLineNumber)
-            )
+            raise LimitError("the XML is nested too deeply", where=self._here())
         match tag.rpartition(":")[2]:
             case "graphml":
                 self.seen_graphml = True
@@ -180,127 +256,19 @@ class _Handler:
             case "node" | "edge":
                 self._open = None
             case "default":
-                self._take_default("".join(self._text or ()).strip())
+                domain, name = self.keys.get(self._key, ("", ""))
+                for kind in ("node", "edge"):
+                    if domain in (kind, "all"):
+                        self.defaults[kind][name] = "".join(self._text or ()).strip()
                 self._text = None
             case "data":
-                self._take_data("".join(self._text or ()).strip())
+                if self._open is not None:
+                    if self._key not in self.keys:
+                        message = f"data key {self._key!r} is not declared"
+                        raise FormatError(message, where=self._here(), expected="one of the <key> ids")
+                    self._open.data[self.keys[self._key][1]] = "".join(self._text or ()).strip()
                 self._text = None
-
-    def _take_default(self, text: str) -> None:
-        domain, name = self.keys.get(self._key, ("", ""))
-        for kind in ("node", "edge"):
-            if domain in (kind, "all"):
-                self.defaults[kind][name] = text
-
-    def _take_data(self, text: str) -> None:
-        if self._open is None:
-            return
-        if self._key not in self.keys:
-            raise self.fault(f"data key {self._key!r} is not declared", "one of the <key> ids")
-        self._open.data[self.keys[self._key][1]] = text
 
 
 def _at(where: str | None, line: int) -> str:
     return f"{where}:{line}" if where else f"line {line}"
-
-
-def _recipe(handler: _Handler, where: str | None) -> Grug:
-    """Return the recipe of the collected elements, after the checks that need no generation."""
-    vertices: dict[str, GrugVertex] = {}
-    for element in handler.elements:
-        if element.kind == "node":
-            vertex = _vertex(element, handler.defaults["node"], where)
-            if vertex.name in vertices:
-                raise FormatError(
-                    f"two vertices have the name {vertex.name!r}", where=_at(where, vertex.line)
-                )
-            vertices[vertex.name] = vertex
-    edges = [_edge(e, handler.defaults["edge"], where) for e in handler.elements if e.kind == "edge"]
-    for edge in edges:
-        for end in (edge.source, edge.target):
-            if end not in vertices:
-                raise FormatError(f"no vertex has the name {end!r}", where=_at(where, edge.line))
-    if not any(vertex.root for vertex in vertices.values()):
-        raise FormatError("the recipe has no root", where=where, expected="a vertex with root 1")
-    return Grug(handler.graph_name, vertices, tuple(edges))
-
-
-def _vertex(element: _Element, defaults: Mapping[str, str], where: str | None) -> GrugVertex:
-    values = _Values(element, defaults, where)
-    type_ = values.text("type")
-    return GrugVertex(
-        name=values.attribute("id"),
-        type=type_,
-        basename=values.optional("basename") or type_,
-        size=values.number("size", lowest=0),
-        unit=values.optional("unit"),
-        subsystem=values.text("subsystem"),
-        root=values.number("root") != 0,
-        line=element.line,
-    )
-
-
-def _edge(element: _Element, defaults: Mapping[str, str], where: str | None) -> GrugEdge:
-    values = _Values(element, defaults, where)
-    method = values.text("gen_method").upper()
-    if method not in METHODS:
-        raise FormatError(
-            f"unknown generation method {method!r}",
-            where=_at(where, element.line),
-            expected=" or ".join(METHODS),
-        )
-    return GrugEdge(
-        source=values.attribute("source"),
-        target=values.attribute("target"),
-        subsystem=values.text("e_subsystem"),
-        relation=values.text("relation"),
-        reverse=values.optional("rrelation"),
-        method=method,
-        scale=values.number("multi_scale", lowest=0),
-        id_scope=values.number("id_scope"),
-        id_start=values.number("id_start", lowest=0),
-        id_stride=values.number("id_stride", lowest=0),
-        among=values.text("as_tgt_subsystem"),
-        target_up=values.number("as_tgt_uplvl", lowest=0),
-        source_up=values.number("as_src_uplvl", lowest=0),
-        line=element.line,
-    )
-
-
-class _Values:
-    """The data of one element over the declared defaults."""
-
-    def __init__(self, element: _Element, defaults: Mapping[str, str], where: str | None) -> None:
-        self.found = {**defaults, **element.data}
-        self.element = element
-        self.where = _at(where, element.line)
-
-    def attribute(self, name: str) -> str:
-        """Return an attribute of the element itself."""
-        value = self.element.attributes.get(name, "")
-        if not value:
-            raise FormatError(f"<{self.element.kind}> has no {name!r}", where=self.where)
-        return value
-
-    def text(self, name: str) -> str:
-        """Return a required value."""
-        value = self.found.get(name, "")
-        if not value:
-            raise FormatError(f"<{self.element.kind}> has no {name!r}", where=self.where)
-        return value
-
-    def optional(self, name: str) -> str:
-        """Return an optional value, or the empty text."""
-        return self.found.get(name, "")
-
-    def number(self, name: str, *, lowest: int | None = None) -> int:
-        """Return an integer of at most 18 digits."""
-        text = self.text(name)
-        try:
-            value = int(text) if len(text) <= 18 else None
-        except ValueError:
-            value = None
-        if value is None or (lowest is not None and value < lowest):
-            expected = "an integer" if lowest is None else f"an integer of at least {lowest}"
-            raise FormatError(f"{name} is {text[:40]!r}", where=self.where, expected=expected)
-        return value

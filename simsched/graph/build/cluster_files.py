@@ -193,13 +193,12 @@ def _from_r(document: dict[str, Any], name: str, where: str | None, jgf: Any = N
     if writer is None or str(writer).lower().startswith(("fluxion", "simsched")):
         return from_rset(rset, name=name)
     from simsched.formats.cluster.treepool import WRITER, from_scheduling
-    from simsched.graph.build.treepool import from_treepool
 
     if writer != WRITER:
         raise FormatError(
             f"unknown writer {writer!r}", where=f"{inner}.writer", expected="TreePool or fluxion"
         )
-    return from_treepool(rset, from_scheduling(scheduling or {}, where=inner), name=name)
+    return from_rset(rset, from_scheduling(scheduling or {}, where=inner), name=name)
 
 
 def _from_large(box: list[bytes], name: str, where: str | None) -> ResourceGraph:
