@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from simsched.formats.machines.description import MachineDescription
     from simsched.formats.text.documents import OpenFile
     from simsched.graph.build.cluster_plugins import ClusterReader
     from simsched.graph.resource_graph import ResourceGraph
@@ -85,13 +86,13 @@ def _from_text(
     Files of sites come first: none of them is GRUG, and none has the line of a recipe.
     """
     if start != b"{" and not _RECIPE.search(text):  # TOML begins with a bracket
-        from simsched.graph.build.machines import from_machine_text
+        from simsched.formats.machines.read import describe_text
 
-        graph = from_machine_text(text, name=name, where=where, open_file=open_file)
-        if graph is not None:
-            return graph
+        description = describe_text(text, where or "", open_file=open_file)
+        if description is not None:
+            return _from_description(description, name, where)
     if text.lstrip()[:1] == "<":
-        from simsched.graph.build.graphml import from_graphml, is_graph_of_cluster
+        from simsched.graph.build.networkx_graph import from_graphml, is_graph_of_cluster
 
         if is_graph_of_cluster(text):
             return from_graphml(text, name=name, where=where)
@@ -125,22 +126,45 @@ def graph_from_document(
         if "graph" in document:
             from simsched.formats.cluster.jgf import jgf_from_object
 
-            return _from_jgf(jgf_from_object(document["graph"], where=_inner(where)), document, name, where)
+            inner = f"{where}: graph" if where else "graph"
+            return _from_jgf(jgf_from_object(document["graph"], where=inner), document, name, where)
         if "groups" in document:
             from simsched.formats.cluster.recipe import parse_recipe
             from simsched.graph.build.recipe import from_recipe
 
             return from_recipe(parse_recipe(document, where=where), name=name)
-        from simsched.graph.build.machines import from_machine_document
+        from simsched.formats.machines.read import describe_document
 
-        machine = from_machine_document(document, name=name, where=where, open_file=open_file)
-        if machine is not None:
-            return machine
+        description = describe_document(document, where or "", open_file=open_file)
+        if description is not None:
+            return _from_description(description, name, where)
     raise FormatError("this is not a description of a cluster", where=where, expected=KINDS)
 
 
-def _inner(where: str | None) -> str:
-    return f"{where}: graph" if where else "graph"
+def _from_description(description: MachineDescription, name: str, where: str | None) -> ResourceGraph:
+    """Build from a site's own description; the graph keeps the notes as its attribute ``notes``.
+
+    Raises FormatError for one that has queues only.
+    """
+    from simsched.formats.machines.description import Note
+    from simsched.formats.machines.read import lacking
+    from simsched.graph.build.recipe import from_recipe
+
+    if not description.recipe.groups:
+        raise lacking(description, [description.format], where or "")
+    graph = from_recipe(description.recipe, name=name)
+    notes = list(description.notes)
+    queues = ", ".join(map(str, description.config.get("queues", ())))
+    if queues:
+        text = (
+            f"queues and their limits are not part of a cluster ({queues}); simsched site import keeps them"
+        )
+        notes.append(Note("left out", text))
+    if not any(group.cores for group in description.recipe.groups):
+        notes.append(Note("left out", f"cores, which {description.format} does not list"))
+    if notes:
+        graph.graph["notes"] = tuple(notes)
+    return graph
 
 
 def _decoded(data: bytes, where: str | None) -> str:

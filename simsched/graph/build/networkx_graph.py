@@ -1,21 +1,26 @@
-"""A user's networkx graph → resource graph: checked, copied and frozen.
+"""A user's networkx graph, also as GraphML → resource graph: checked, copied and frozen.
 
 A vertex has a `Pool` as its attribute ``pool``, or the plain attributes that `write.plain_graph` writes
 (``type`` at least).  The subsystem of an edge is its attribute ``subsystem``, or else its key.
+
+GRUG is GraphML as well, but a recipe: its edges have the keys ``e_subsystem`` and ``relation``.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
+from warnings import catch_warnings, simplefilter
 
 import networkx as nx
 
-from simsched.errors import ClusterError, SimschedError, clip
+from simsched.errors import ClusterError, FormatError, LimitError, SimschedError, clip
 from simsched.formats.rfc.idset import Idset
 from simsched.formats.rfc.names import check_host
 from simsched.formats.text.excerpts import has_control
 from simsched.formats.text.json_text import load_json
+from simsched.formats.text.xml_tree import MAX_BYTES
 from simsched.garbage import collector_paused
 from simsched.graph.build.assemble import add_edges, add_vertices, finish, new_graph
 from simsched.graph.pool import NOTHING, STATUSES, UP, Pool, check_pool, split_name
@@ -129,6 +134,59 @@ def _check_hosts(graph: ResourceGraph) -> None:
         if host in known:
             raise ClusterError(f"the host {host!r} is taken by {known[host]!r}", where=f"vertex {vertex!r}")
         known[host] = vertex
+
+
+# --- GraphML -------------------------------------------------------------------------
+
+_KEY = re.compile(r"<(?:\w+:)?key\b[^>]*>")
+_GRAPH = re.compile(r"<(?:\w+:)?graph\b")
+_OF_AN_EDGE = re.compile(r"""\bfor\s*=\s*["']edge["']""")
+_OURS = re.compile(r"""\battr\.name\s*=\s*["'](?:relationship|subsystem)["']""")
+
+
+def is_graph_of_cluster(text: str) -> bool:
+    """Whether a text is GraphML whose edges state a relationship or a subsystem, as those of a cluster do.
+
+    >>> is_graph_of_cluster('<graphml><key id="d1" for="edge" attr.name="subsystem"/><graph>')
+    True
+    >>> is_graph_of_cluster('<graphml><key id="d1" for="edge" attr.name="e_subsystem"/><graph>')
+    False
+    """
+    graph = _GRAPH.search(text)
+    head = text[: graph.start()] if graph else text[:65536]
+    return "graphml" in head and any(
+        _OF_AN_EDGE.search(key) and _OURS.search(key) for key in _KEY.findall(head)
+    )
+
+
+def from_graphml(text: str, *, name: str = "cluster", where: str | None = None) -> ResourceGraph:
+    """Build the graph of GraphML with the plain attributes of `write.plain_graph`.
+
+    Raises
+    ------
+    FormatError
+        for a text that is not GraphML, a document type, or a value of another type than its key declares.
+    LimitError
+        for a text of more than `xml_tree.MAX_BYTES`.
+    ClusterError
+        as `from_networkx`.
+    """
+    if len(text) > MAX_BYTES:
+        raise LimitError(f"the XML has more than {MAX_BYTES:,} characters", where=where)
+    if "<!DOCTYPE" in text or "<!ENTITY" in text:
+        raise FormatError(
+            "the XML declares a document type", where=where, expected="GraphML without <!DOCTYPE>"
+        )
+    try:
+        with catch_warnings():  # parts of GraphML that networkx leaves out say nothing about a cluster
+            simplefilter("ignore")
+            graph = nx.parse_graphml(text)
+    except SyntaxError as error:  # that of the parser; its message has the line
+        raise FormatError(f"not XML: {error}", where=where) from None
+    except (nx.NetworkXError, KeyError, ValueError, TypeError, AttributeError, IndexError) as error:
+        raise FormatError(f"not GraphML: {error}", where=where, expected="GraphML of a cluster") from None
+    graph.graph.setdefault("name", name)
+    return from_networkx(graph)
 
 
 # --- vertices ------------------------------------------------------------------------
