@@ -165,6 +165,14 @@ def walk(graph: ResourceGraph, start: str | None = None) -> Iterator[tuple[str, 
         stack.extend((child, depth + 1) for child in reversed(children(graph, vertex)))
 
 
+def inside(below: Mapping[str, list[str]], *vertices: str) -> Iterator[str]:
+    """Yield the vertices within some vertices, level by level; `below` is the graph's `children_map`."""
+    layer = [child for vertex in vertices for child in below.get(vertex, ())]
+    while layer:
+        yield from layer
+        layer = [child for vertex in layer for child in below.get(vertex, ())]
+
+
 def edge_rows(graph: ResourceGraph) -> Iterator[tuple[str, str, str, Mapping[str, Any]]]:
     """Yield (source, target, subsystem, attributes) by source in graph order."""
     for source, neighbours in graph.adjacency():
@@ -182,15 +190,20 @@ def paths_by_subsystem(graph: ResourceGraph) -> dict[str, dict[str, str]]:
     return found or {CONTAINMENT: containment_paths(graph)}
 
 
+def roots(below: Mapping[str, list[str]]) -> list[str]:
+    """Return the vertices with children that are nobody's child, in the order of a `children_map`."""
+    inner = {child for row in below.values() for child in row}
+    return [vertex for vertex in below if vertex not in inner]
+
+
 def subsystem_paths(graph: ResourceGraph, subsystem: str) -> dict[str, str]:
     """Return vertex → path in a subsystem, walking from its roots in graph order."""
     if subsystem == CONTAINMENT:
         return containment_paths(graph)
     below = children_map(graph, subsystem)
-    inner = {child for row in below.values() for child in row}
     names = {key: pool.name for key, pool in pools(graph)}
     paths: dict[str, str] = {}
-    stack = [(root, "") for root in reversed(list(below)) if root not in inner]
+    stack = [(root, "") for root in reversed(roots(below))]
     while stack:
         vertex, prefix = stack.pop()
         if vertex not in paths:

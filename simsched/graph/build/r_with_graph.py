@@ -19,10 +19,10 @@ from simsched.graph.build.jgf import fill, keep_odd_paths
 from simsched.graph.build.rset import RsetFrame, suffix_properties
 from simsched.graph.holdings import own_ids
 from simsched.graph.pool import Pool, numbered
-from simsched.graph.resource_graph import ResourceGraph, children_map, pool_of
+from simsched.graph.resource_graph import ResourceGraph, children_map, inside, pool_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from simsched.formats.cluster.jgf import Jgf
     from simsched.formats.cluster.rset import ResourceSet
@@ -50,23 +50,15 @@ def from_rset_with_jgf(
         below = children_map(graph)
         shorthand = scheduling.get("writer") == SHORTHAND
         for vertex, rank in zip(targets, ranks, strict=True):
-            inside = list(_inside(vertex, below))
-            _set_rank(graph, vertex, inside, rank)
-            _add_properties(graph, vertex, inside, frame.property_names(rank))
-            if shorthand or not inside:
-                _complete(graph, vertex, inside, below, frame.group_of[rank].children)
+            within = list(inside(below, vertex))
+            _set_rank(graph, vertex, within, rank)
+            _add_properties(graph, vertex, within, frame.property_names(rank))
+            if shorthand or not within:
+                _complete(graph, vertex, within, below, frame.group_of[rank].children)
             else:
-                _refuse_lacking(graph, vertex, inside, rank, frame.group_of[rank].children)
+                _refuse_lacking(graph, vertex, within, rank, frame.group_of[rank].children)
         keep_odd_paths(graph)
         return nx.freeze(graph)  # type: ignore[no-any-return,unused-ignore]
-
-
-def _inside(vertex: str, below: Mapping[str, list[str]]) -> Iterator[str]:
-    """Yield the vertices within a vertex."""
-    layer = below.get(vertex, [])
-    while layer:
-        yield from layer
-        layer = [child for inner in layer for child in below.get(inner, ())]
 
 
 def _ranks(graph: ResourceGraph, targets: Sequence[str], frame: RsetFrame) -> list[int]:
@@ -91,18 +83,18 @@ def _ranks(graph: ResourceGraph, targets: Sequence[str], frame: RsetFrame) -> li
     return ranks
 
 
-def _set_rank(graph: ResourceGraph, vertex: str, inside: Sequence[str], rank: int) -> None:
-    for key in (vertex, *inside):
+def _set_rank(graph: ResourceGraph, vertex: str, within: Sequence[str], rank: int) -> None:
+    for key in (vertex, *within):
         pool = pool_of(graph, key)
         if pool.rank != rank and (key == vertex or pool.rank is not None):
             set_pool(graph, key, pool.replace(rank=rank))
 
 
-def _add_properties(graph: ResourceGraph, vertex: str, inside: Sequence[str], names: frozenset[str]) -> None:
+def _add_properties(graph: ResourceGraph, vertex: str, within: Sequence[str], names: frozenset[str]) -> None:
     """Put R's properties on the target, and those with a suffix on the vertices within it."""
     _label(graph, vertex, dict.fromkeys(sorted(names), ""))
     if any("@" in name for name in names):
-        for key in inside:
+        for key in within:
             _label(graph, key, suffix_properties(names, pool_of(graph, key).type))
 
 
@@ -114,7 +106,7 @@ def _label(graph: ResourceGraph, vertex: str, found: Mapping[str, str]) -> None:
 
 
 def _refuse_lacking(
-    graph: ResourceGraph, vertex: str, inside: Sequence[str], rank: int, children: Mapping[str, Idset]
+    graph: ResourceGraph, vertex: str, within: Sequence[str], rank: int, children: Mapping[str, Idset]
 ) -> None:
     """Raise ClusterError if R_lite names units of a target that the graph does not have.
 
@@ -122,7 +114,7 @@ def _refuse_lacking(
     cores of each socket from 0, and pools may have no ids).
     """
     for kind, ids in children.items():
-        pools = [pool for key in (vertex, *inside) if (pool := pool_of(graph, key)).type == kind]
+        pools = [pool for key in (vertex, *within) if (pool := pool_of(graph, key)).type == kind]
         own = own_ids(pools)
         there = sum(pool.size for pool in pools)
         lacking = f"{kind} {ids - own}" if own is not None else f"{len(ids)} {kind} where there are {there}"
@@ -142,7 +134,7 @@ def _refuse_lacking(
 def _complete(
     graph: ResourceGraph,
     vertex: str,
-    inside: Sequence[str],
+    within: Sequence[str],
     below: Mapping[str, list[str]],
     children: Mapping[str, Idset],
 ) -> None:
@@ -152,7 +144,7 @@ def _complete(
     several such, into the target itself.
     """
     for kind, ids in children.items():
-        missing = ids - _present(graph, inside, kind)
+        missing = ids - _present(graph, within, kind)
         if not missing:
             continue
         bare = [key for key in inside if key not in below and pool_of(graph, key).type not in children]
@@ -163,10 +155,10 @@ def _complete(
         add_contained(graph, [(parent, key)])
 
 
-def _present(graph: ResourceGraph, inside: Sequence[str], kind: str) -> Idset:
+def _present(graph: ResourceGraph, within: Sequence[str], kind: str) -> Idset:
     found = Idset.parse("")
     single = []
-    for key in inside:
+    for key in within:
         pool = pool_of(graph, key)
         if pool.type == kind and pool.ids is not None:
             found |= pool.ids

@@ -9,7 +9,7 @@ from simsched.formats.rfc.hostlist import encode_hosts
 from simsched.graph.cluster import as_cluster
 from simsched.graph.holdings import holdings
 from simsched.graph.inspect.view import summary
-from simsched.graph.resource_graph import CONTAINMENT, children_map, pool_of, subsystems
+from simsched.graph.resource_graph import CONTAINMENT, children_map, inside, pool_of, subsystems
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -105,11 +105,8 @@ def _amounts(
 ) -> dict[str, str]:
     """Return the other contents of a target: localities by number, measured pools by size."""
     sizes: dict[tuple[str, str], int] = {}
-    layer = below.get(vertex, [])
-    while layer:
-        for key in layer:
-            pool = pool_of(graph, key)
-            if pool.type not in counted:
-                sizes[pool.type, pool.unit] = sizes.get((pool.type, pool.unit), 0) + pool.size
-        layer = [child for key in layer for child in below.get(key, ())]
+    for key in inside(below, vertex):
+        pool = pool_of(graph, key)
+        if pool.type not in counted:
+            sizes[pool.type, pool.unit] = sizes.get((pool.type, pool.unit), 0) + pool.size
     return {kind: f"{size:,} {unit}".rstrip() for (kind, unit), size in sizes.items()}

@@ -11,7 +11,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from simsched.graph.resource_graph import CONTAINMENT, children_map, containment_root, pool_of
+from simsched.graph.resource_graph import CONTAINMENT, children_map, containment_root, pool_of, roots
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -40,8 +40,7 @@ def fold(graph: ResourceGraph, subsystem: str = CONTAINMENT, *, how: str = ALIKE
     O(vertices + edges).
     """
     below = children_map(graph, subsystem)
-    roots = _roots(graph, below, subsystem)
-    order = _topological(roots, below)
+    order = _topological([containment_root(graph)] if subsystem == CONTAINMENT else roots(below), below)
     looks = {} if how == APART else _looks(graph, order, below)
     if how == SIBLINGS:
         looks = {vertex: look for vertex, look in looks.items() if vertex not in below}
@@ -49,18 +48,11 @@ def fold(graph: ResourceGraph, subsystem: str = CONTAINMENT, *, how: str = ALIKE
     return _folds(order, below, classes)
 
 
-def _roots(graph: ResourceGraph, below: Mapping[str, list[str]], subsystem: str) -> list[str]:
-    if subsystem == CONTAINMENT:
-        return [containment_root(graph)]
-    inner = {child for row in below.values() for child in row}
-    return [key for key in below if key not in inner]
-
-
-def _topological(roots: Sequence[str], below: Mapping[str, list[str]]) -> list[str]:
+def _topological(tops: Sequence[str], below: Mapping[str, list[str]]) -> list[str]:
     """Return vertices so that each comes after all that dominate it; edges that close a cycle are ignored."""
     seen: set[str] = set()
     backwards: list[str] = []
-    stack = [(root, False) for root in roots]
+    stack = [(top, False) for top in tops]
     while stack:
         vertex, done = stack.pop()
         if done:

@@ -18,6 +18,7 @@ from simsched.graph.resource_graph import (
     ResourceGraph,
     children_map,
     execution_targets,
+    inside,
     pool_of,
     pools,
     subsystems,
@@ -118,23 +119,16 @@ def _groups(graph: ResourceGraph, targets: Sequence[str], below: Mapping[str, li
     seen: dict[tuple[int, ...], dict[str, str]] = {}
     for key in targets:
         pool = pool_of(graph, key)
-        inside = [pool_of(graph, inner) for inner in _inside(key, below)]
-        made_of = seen.setdefault(tuple(id(inner) for inner in inside), {})
-        if inside and not made_of:
-            made_of.update(_units(inside))
+        within = [pool_of(graph, inner) for inner in inside(below, key)]
+        made_of = seen.setdefault(tuple(map(id, within)), {})
+        if within and not made_of:
+            made_of.update(_units(within))
         mark = (tuple(made_of.items()), tuple(pool.properties), pool.status)
         holds[mark] = made_of
         alike.setdefault(mark, []).append(pool.name)
     return [
         Group(encode_hosts(hosts), len(hosts), holds[mark], mark[1], mark[2]) for mark, hosts in alike.items()
     ]
-
-
-def _inside(vertex: str, below: Mapping[str, list[str]]) -> Iterator[str]:
-    layer = below.get(vertex, [])
-    while layer:
-        yield from layer
-        layer = [child for inner in layer for child in below.get(inner, ())]
 
 
 # --- the tree ------------------------------------------------------------------------

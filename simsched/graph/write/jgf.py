@@ -25,6 +25,7 @@ from simsched.graph.resource_graph import (
     children_map,
     edge_rows,
     execution_targets,
+    inside,
     paths_by_subsystem,
     pool_of,
     pools,
@@ -209,10 +210,8 @@ def _inherited_ranks(graph: ResourceGraph) -> dict[str, int]:
     ranks: dict[str, int] = {}
     for target in execution_targets(graph, below):
         rank = pool_of(graph, target).rank
-        layer = [target]
-        while layer and rank is not None:
-            ranks.update((vertex, rank) for vertex in layer)
-            layer = [child for vertex in layer for child in below.get(vertex, ())]
+        if rank is not None:
+            ranks.update(dict.fromkeys((target, *inside(below, target)), rank))
     return ranks
 
 
