@@ -165,18 +165,6 @@ class LeafPools:
     ids: list[Idset | None]
     keys: list[tuple[str, ...]]
 
-    @classmethod
-    def at(
-        cls,
-        first: Ints,
-        size: Ints,
-        ids: list[Idset | None],
-        keys: list[tuple[str, ...]],
-        tree: Tree,
-    ) -> LeafPools:
-        """Return the leaf pools whose `first` leaves have these places."""
-        return cls(2 * first, size, tree.target[first], tree.up[first], tree.sound[first], ids, keys)
-
 
 def pool_type(name: str, places: Ints, tree: Tree) -> PoolType:
     """Return the leaf pools of the leaves of one type, which are at these places of preorder.
@@ -188,46 +176,37 @@ def pool_type(name: str, places: Ints, tree: Tree) -> PoolType:
     """
     pools = [tree.pools[place] for place in places.tolist()]
     unit = common_unit(name, {pool.unit for pool in pools})
-    leaf_pools = _fold(places, pools, unit, tree)
-    _number_within_targets(leaf_pools)
-    aligned = _is_aligned(leaf_pools, len(tree.targets))
-    if aligned:
-        leaf_pools = _align(leaf_pools, tree.targets)
-    on = (leaf_pools.target >= 0) & leaf_pools.up
+    found = _fold(places, pools, unit, tree)
+    _number_within_targets(found)
+    # every leaf pool is on a target, and no two are on the same one
+    aligned = bool((found.target >= 0).all() and (np.diff(found.target) > 0).all())
+    if aligned and len(found.pos) < len(tree.targets):
+        found = _align(found, tree.targets)
+    on = (found.target >= 0) & found.up
     per_target = np.zeros(len(tree.targets), dtype=np.int64)
-    np.add.at(per_target, leaf_pools.target[on], leaf_pools.size[on])
-    sizes = set(leaf_pools.size.tolist())
-    named = max(sizes) <= MAX_NAMED_UNITS
-    ids = tuple(found or _NO_IDS for found in leaf_pools.ids)
+    np.add.at(per_target, found.target[on], found.size[on])
+    masks = {size: (1 << size) - 1 if size <= MAX_NAMED_UNITS else 0 for size in found.size.tolist()}
+    named = max(masks) <= MAX_NAMED_UNITS
+    ids = tuple(units or _NO_IDS for units in found.ids)
+    distinct = set({id(units): units for units in ids}.values())
     return PoolType(
         name=name,
         unit=unit,
         aligned=aligned,
         named=named,
-        pos=leaf_pools.pos,
-        size=leaf_pools.size,
-        target=leaf_pools.target,
-        up=leaf_pools.up,
-        sound=leaf_pools.sound,
+        pos=found.pos,
+        size=found.size,
+        target=found.target,
+        up=found.up,
+        sound=found.sound,
         ids=ids,
-        keys=tuple(leaf_pools.keys),
+        keys=tuple(found.keys),
         per_target=per_target,
-        total=int(leaf_pools.size[leaf_pools.up].sum()),
-        uniform=sizes.pop() if len(sizes) == 1 else None,
-        full=_full_masks(leaf_pools.size.tolist()) if named else [],
-        uniform_ids=ids[0] if _all_equal(ids) else None,
+        total=int(found.size[found.up].sum()),
+        uniform=next(iter(masks)) if len(masks) == 1 else None,
+        full=[masks[size] for size in found.size.tolist()] if named else [],
+        uniform_ids=ids[0] if len(distinct) == 1 else None,
     )
-
-
-def _all_equal(ids: Sequence[Idset]) -> bool:
-    distinct = {id(found): found for found in ids}
-    return len(set(distinct.values())) == 1
-
-
-def _full_masks(sizes: list[int]) -> list[int]:
-    """Return the mask of all units of each leaf pool; leaf pools of one size share theirs."""
-    known = {size: (1 << size) - 1 for size in set(sizes)}
-    return [known[size] for size in sizes]
 
 
 # --- units of measure ------------------------------------------------------------------
@@ -270,39 +249,13 @@ def common_unit(name: str, units: set[str]) -> str:
 
 
 def _fold(places: Ints, pools: Sequence[Pool], unit: str, tree: Tree) -> LeafPools:
-    """Fold single units of one parent and status; larger pools stay leaf pools of their own."""
+    """Fold single units of one parent, unit and status, in the order of their ids; others stay alone."""
     factor = {name: int(convert(1, name, unit)) for name in {pool.unit for pool in pools}}
+    sizes = np.array([pool.size * factor[pool.unit] for pool in pools], dtype=np.int64)
     single = np.array(
         [pool.size == 1 and pool.ids is None and factor[pool.unit] == 1 for pool in pools], dtype=np.bool_
     )
-    if single.all():
-        return _of_singles(places, pools, tree)
-    others = np.flatnonzero(~single).tolist()
-    leaf_pools = _of_pools(places[~single], [pools[i] for i in others], factor, tree)
-    if not single.any():
-        return leaf_pools
-    found = np.flatnonzero(single).tolist()
-    return _merged(leaf_pools, _of_singles(places[single], [pools[i] for i in found], tree))
-
-
-def _of_pools(places: Ints, pools: Sequence[Pool], factor: dict[str, int], tree: Tree) -> LeafPools:
-    """Return one leaf pool per pool."""
-    sizes = [pool.size * factor[pool.unit] for pool in pools]
-    ids = [
-        None
-        if size > MAX_NAMED_UNITS
-        else pool.ids
-        if pool.ids is not None and pool.size == size
-        else _first_ids(size)
-        for pool, size in zip(pools, sizes, strict=True)
-    ]
-    keys: list[tuple[str, ...]] = [(tree.keys[place],) for place in places.tolist()]
-    return LeafPools.at(places, np.array(sizes, dtype=np.int64), ids, keys, tree)
-
-
-def _of_singles(places: Ints, pools: Sequence[Pool], tree: Tree) -> LeafPools:
-    """Return one leaf pool for the leaves of one parent, unit and status, in the order of their ids."""
-    group, counts = _groups(places, pools, tree)
+    group, counts = _groups(places, pools, single, tree)
     given = np.array([-1 if pool.id is None else pool.id for pool in pools], dtype=np.int64)
     by_place = np.argsort(group, kind="stable")
     by_id = np.lexsort((given, group))
@@ -311,29 +264,46 @@ def _of_singles(places: Ints, pools: Sequence[Pool], tree: Tree) -> LeafPools:
     # the leaves stay in graph order.
     known = _have_distinct_ids(given[by_id], group[by_id], starts)
     order = np.where(np.repeat(known, counts), by_id, by_place)
-    in_order, leaves = given[order].tolist(), places[order].tolist()
-    keys = [tree.keys[place] for place in leaves]
-    rows = list(zip(starts.tolist(), (starts + counts).tolist(), strict=True))
-    ids: list[Idset | None] = [
-        _listed_ids(in_order, low, high) if named else _first_ids(high - low)
-        for (low, high), named in zip(rows, known.tolist(), strict=True)
+    in_order, size = given[order].tolist(), np.add.reduceat(sizes[order], starts)
+    keys = [tree.keys[place] for place in places[order].tolist()]
+    first, ends = by_place[starts], starts + counts
+    ids = [
+        (_listed_ids(in_order, low, high) if named else _first_ids(units))
+        if single[leaf]
+        else None
+        if units > MAX_NAMED_UNITS
+        else pools[leaf].ids
+        if pools[leaf].ids is not None and pools[leaf].size == units
+        else _first_ids(units)
+        for low, high, leaf, units, named in zip(
+            starts.tolist(), ends.tolist(), first.tolist(), size.tolist(), known.tolist(), strict=True
+        )
     ]
-    first = places[by_place[starts]]
-    found = LeafPools.at(first, counts, ids, [tuple(keys[low:high]) for low, high in rows], tree)
-    return _sorted(found)
+    at = places[first]
+    leaves = [tuple(keys[low:high]) for low, high in zip(starts.tolist(), ends.tolist(), strict=True)]
+    return LeafPools(2 * at, size, tree.target[at], tree.up[at], tree.sound[at], ids, leaves)
 
 
-def _groups(places: Ints, pools: Sequence[Pool], tree: Tree) -> tuple[Ints, Ints]:
-    """Return the group of each leaf and the size of each group; a leaf without parent is a group."""
+def _groups(places: Ints, pools: Sequence[Pool], single: Bools, tree: Tree) -> tuple[Ints, Ints]:
+    """Return the group of each leaf and the size of each group, by place.
+
+    A leaf without parent is a group, and so is one that is not `single`.
+    """
+    if not single.any():
+        return np.arange(len(pools)), np.ones(len(pools), dtype=np.int64)
     codes = {name: code for code, name in enumerate({pool.unit for pool in pools})}
     unit = np.array([codes[pool.unit] for pool in pools], dtype=np.int64) if len(codes) > 1 else 0
     parent = tree.parent[places]
-    parent = np.where(parent >= 0, parent, -1 - places)  # a number of its own for each leaf without parent
+    alone = -1 - places  # a number of its own for each leaf
+    parent = np.where(single & (parent >= 0), parent, alone)
     status = 2 * tree.up[places].astype(np.int64) + tree.sound[places]
-    _, group, counts = np.unique(
-        (parent * len(codes) + unit) * 4 + status, return_inverse=True, return_counts=True
+    _, first, group, counts = np.unique(
+        (parent * len(codes) + unit) * 4 + status, return_index=True, return_inverse=True, return_counts=True
     )
-    return group.reshape(-1), counts
+    order = np.argsort(first)
+    number = np.empty_like(order)
+    number[order] = np.arange(len(order))
+    return number[group.reshape(-1)], counts[order]
 
 
 def _have_distinct_ids(given: Ints, group: Ints, starts: Ints) -> Bools:
@@ -366,38 +336,6 @@ def _interned_ids(ids: tuple[int, ...]) -> Idset:
     return Idset.from_ids(ids)
 
 
-def _merged(one: LeafPools, other: LeafPools) -> LeafPools:
-    """Return the leaf pools of both by place."""
-    return _sorted(
-        LeafPools(
-            pos=np.concatenate([one.pos, other.pos]),
-            size=np.concatenate([one.size, other.size]),
-            target=np.concatenate([one.target, other.target]),
-            up=np.concatenate([one.up, other.up]),
-            sound=np.concatenate([one.sound, other.sound]),
-            ids=one.ids + other.ids,
-            keys=one.keys + other.keys,
-        )
-    )
-
-
-def _sorted(leaf_pools: LeafPools) -> LeafPools:
-    """Return leaf pools by place."""
-    if (np.diff(leaf_pools.pos) > 0).all():
-        return leaf_pools
-    order = np.argsort(leaf_pools.pos)
-    rows = order.tolist()
-    return LeafPools(
-        leaf_pools.pos[order],
-        leaf_pools.size[order],
-        leaf_pools.target[order],
-        leaf_pools.up[order],
-        leaf_pools.sound[order],
-        [leaf_pools.ids[row] for row in rows],
-        [leaf_pools.keys[row] for row in rows],
-    )
-
-
 # --- within targets --------------------------------------------------------------------
 
 
@@ -414,17 +352,16 @@ def _number_within_targets(leaf_pools: LeafPools) -> None:
         sets = [ids for row in rows if (ids := leaf_pools.ids[row]) is not None]
         mark = tuple(map(id, sets))
         if mark not in known:
-            known[mark] = (
-                sets,
-                _numbered(sets),
-            )  # the old sets are kept, so that no two of them get one id()
+            # the old sets are kept, so that no two of them get one id()
+            known[mark] = (sets, _numbered(sets))
         for row, ids in zip(rows, known[mark][1], strict=True):
             leaf_pools.ids[row] = ids
 
 
 def _numbered(sets: list[Idset]) -> list[Idset]:
     """Return the sets as they are if they are disjoint, else with consecutive ids from 0 on."""
-    if _disjoint(sets):
+    ranges = sorted(span for ids in sets for span in ids.ranges)
+    if all(before[1] < after[0] for before, after in pairwise(ranges)):
         return sets
     found, start = [], 0
     for ids in sets:
@@ -433,20 +370,8 @@ def _numbered(sets: list[Idset]) -> list[Idset]:
     return found
 
 
-def _disjoint(sets: list[Idset]) -> bool:
-    ranges = sorted(r for ids in sets for r in ids.ranges)
-    return all(before[1] < after[0] for before, after in pairwise(ranges))
-
-
-def _is_aligned(leaf_pools: LeafPools, targets: int) -> bool:
-    """Whether every leaf pool is on a target, and no two are on the same one."""
-    return targets > 0 and bool((leaf_pools.target >= 0).all() and (np.diff(leaf_pools.target) > 0).all())
-
-
 def _align(leaf_pools: LeafPools, targets: Ints) -> LeafPools:
     """Put one leaf pool on every target that has none: an empty one, right after the target."""
-    if len(leaf_pools.pos) == len(targets):
-        return leaf_pools
     here = leaf_pools.target
     found = LeafPools(
         pos=2 * targets + 1,
