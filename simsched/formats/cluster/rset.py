@@ -64,12 +64,8 @@ def ranks_of(groups: tuple[RankGroup, ...]) -> Idset:
 def pieces(groups: Iterable[tuple[Idset, Children]]) -> list[Piece]:
     """The ranges of all groups in ascending order; the groups' ranks must be disjoint."""
     cut = [Piece(low, high, children) for ranks, children in groups for low, high in ranks.ranges]
-    cut.sort(key=_low)
+    cut.sort(key=lambda piece: piece.low)
     return cut
-
-
-def _low(piece: Piece) -> int:
-    return piece.low
 
 
 def sweep(
@@ -215,16 +211,6 @@ _KEYS = ("version", "execution", "scheduling", "attributes")
 _NAMED = ("R_lite", "nodelist", "properties", "nslots", "starttime", "expiration")
 
 
-def read_rset(doc: Any, where: str | None = None) -> dict[str, Any]:
-    """The fields of a `ResourceSet`, from an R document of either generation.
-
-    Raises the errors of `ResourceSet.from_dict`, its public name.
-    """
-    if where is not None:
-        check("where", where, str, "the name of the document")
-    return _Reader(where).document(doc)
-
-
 class _Reader:
     """Reads one document; knows the file for the error messages."""
 
@@ -238,8 +224,16 @@ class _Reader:
         """The file and the path in it."""
         return ": ".join(part for part in (self.where, format_path(path)) if part) or None
 
+    def typed(self, path: Path, value: Any, kind: type = dict, expected: str = "an object") -> Any:
+        if not isinstance(value, kind):
+            self.fail(path, f"is {_kind(value)}", expected)
+        return value
+
+    def ids(self, path: Path, value: Any) -> Idset:
+        return Idset.parse(value, where=self.at(path))
+
     def document(self, doc: Any) -> dict[str, Any]:
-        """The whole document."""
+        """The fields of a `ResourceSet`, from a document of either generation."""
         if not isinstance(doc, dict) or "version" not in doc:
             found = "has no version" if isinstance(doc, dict) else f"is {_kind(doc)}"
             self.fail((), f"not R: the document {found}", "an object with version and execution")
@@ -250,36 +244,41 @@ class _Reader:
         for key in doc:
             if key not in _KEYS:
                 self.fail((key,), f"unknown key {clip(str(key))!r}", "one of " + ", ".join(_KEYS))
-        parts = {key: self.mapping((key,), doc[key]) for key in _KEYS[1:] if doc.get(key) is not None}
-        outer: dict[str, Any] = {"scheduling": parts.get("scheduling"), "attributes": parts.get("attributes")}
+        parts = {key: self.typed((key,), doc[key]) for key in _KEYS[1:] if doc.get(key) is not None}
+        outer: dict[str, Any] = {key: parts.get(key) for key in ("scheduling", "attributes")}
         if "execution" not in parts:
             if "scheduling" not in parts:
                 self.fail(("execution",), "is null", "an object")
             return outer
-        return self.execution(parts["execution"], outer)
-
-    def execution(self, execution: Mapping[str, Any], outer: dict[str, Any]) -> dict[str, Any]:
-        """The parts of ``execution``."""
+        execution = parts["execution"]
         groups = self.groups(execution)
         ranks = ranks_of(groups)
         if len(ranks) > MAX_IDS:
             path = self.at(("execution", "R_lite"))
             raise LimitError(f"there are {len(ranks)} ranks", where=path, expected=f"at most {MAX_IDS}")
-        hosts = self.nodelist(execution)
+        path = ("execution", "nodelist")
+        if "nodelist" not in execution:
+            self.fail(("execution",), "nodelist is missing", "a list of hostlists")
+        names = self.typed(path, execution["nodelist"], list, "a list of hostlists")
+        hosts = Hostlist.parse(names, where=self.at(path))
         if len(hosts) != len(ranks):
-            self.fail(
-                ("execution", "nodelist"),
-                f"names {len(hosts)} hosts for the {len(ranks)} ranks of R_lite",
-                "one host per rank",
-            )
-        starttime, expiration = self.times(execution)
+            message = f"names {len(hosts)} hosts for the {len(ranks)} ranks of R_lite"
+            self.fail(path, message, "one host per rank")
+        start, end = (self.time(key, execution.get(key)) for key in ("starttime", "expiration"))
+        if end and start is not None and end <= start:
+            path = ("execution", "expiration")
+            self.fail(path, f"{end} is not after the starttime {start}", "a later time")
+        properties = self.properties(execution.get("properties"), ranks)
+        nslots = execution.get("nslots")
+        if nslots is not None and (isinstance(nslots, bool) or not isinstance(nslots, int) or nslots < 0):
+            self.fail(("execution", "nslots"), f"{clip(repr(nslots))} is not a count", "a whole number")
         return {
             "groups": groups,
             "hosts": hosts,
-            "properties": self.properties(execution.get("properties"), ranks),
-            "starttime": starttime,
-            "expiration": expiration,
-            "nslots": self.nslots(execution.get("nslots")),
+            "properties": properties,
+            "starttime": start,
+            "expiration": end or None,  # Flux writes 0 for no expiration
+            "nslots": nslots,
             "extra": {key: value for key, value in execution.items() if key not in _NAMED},
             **outer,
         }
@@ -289,9 +288,7 @@ class _Reader:
         path: Path = ("execution", "R_lite")
         if "R_lite" not in execution:
             self.fail(("execution",), "R_lite is missing", "a list of rank and children")
-        entries = execution["R_lite"]
-        if not isinstance(entries, list):
-            self.fail(path, f"is {_kind(entries)}", "a list of rank and children")
+        entries = self.typed(path, execution["R_lite"], list, "a list of rank and children")
         cut: list[tuple[int, int, int, Children]] = []
         for position, entry in enumerate(entries):
             ranks, children = self.entry((*path, position), entry)
@@ -300,12 +297,11 @@ class _Reader:
         for (_, high, _, _), (low, _, position, _) in pairwise(cut):
             if low <= high:
                 self.fail((*path, position, "rank"), f"rank {low} occurs twice", "each rank once")
-        pieces = [Piece(low, high, children) for low, high, _, children in cut]
-        return grouped(pieces)
+        return grouped(Piece(low, high, children) for low, high, _, children in cut)
 
     def entry(self, path: Path, entry: Any) -> tuple[Idset, Children]:
         """One entry of ``R_lite``."""
-        entry = self.mapping(path, entry)
+        self.typed(path, entry)
         for key in ("rank", "children"):
             if key not in entry:
                 self.fail(path, f"{key} is missing", "rank and children")
@@ -315,38 +311,25 @@ class _Reader:
         rank = entry["rank"]
         if isinstance(rank, int) and not isinstance(rank, bool) and rank >= 0:
             rank = str(rank)  # early writers
-        ranks = Idset.parse(rank, where=self.at((*path, "rank")))
+        ranks = self.ids((*path, "rank"), rank)
         if not ranks:
             self.fail((*path, "rank"), "names no rank", "an idset of ranks")
-        children = {}
-        for kind, ids in self.mapping((*path, "children"), entry["children"]).items():
+        path, children = (*path, "children"), {}
+        for kind, ids in self.typed(path, entry["children"]).items():
             if not isinstance(kind, str) or not kind or has_control(kind):
-                shown = f"{str(kind)[:40]!r}"
-                self.fail(
-                    (*path, "children"), f"{shown} is not a resource type", "a name of printable characters"
-                )
-            units = Idset.parse(ids, where=self.at((*path, "children", kind)))
-            if units:
+                message = f"{str(kind)[:40]!r} is not a resource type"
+                self.fail(path, message, "a name of printable characters")
+            if units := self.ids((*path, kind), ids):
                 children[kind] = units
         return ranks, children
-
-    def nodelist(self, execution: Mapping[str, Any]) -> Hostlist:
-        """The hosts of the ranks, in ascending order of ranks (R10)."""
-        path: Path = ("execution", "nodelist")
-        if "nodelist" not in execution:
-            self.fail(("execution",), "nodelist is missing", "a list of hostlists")
-        names = execution["nodelist"]
-        if not isinstance(names, list):
-            self.fail(path, f"is {_kind(names)}", "a list of hostlists")
-        return Hostlist.parse(names, where=self.at(path))
 
     def properties(self, properties: Any, ranks: Idset) -> dict[str, Idset]:
         """The ranks of each property."""
         path: Path = ("execution", "properties")
         result = {}
-        for name, text in self.mapping(path, properties if properties is not None else {}).items():
+        for name, text in self.typed(path, {} if properties is None else properties).items():
             check_property(name, self.at(path))
-            having = Idset.parse(text, where=self.at((*path, name)))
+            having = self.ids((*path, name), text)
             if not having <= ranks:
                 missing = (having - ranks).first
                 self.fail((*path, name), f"rank {missing} is not in R_lite", "ranks of R_lite")
@@ -354,38 +337,15 @@ class _Reader:
                 result[name] = having
         return result
 
-    def times(self, execution: Mapping[str, Any]) -> tuple[float | None, float | None]:
-        """Start and expiration; Flux writes 0 for no expiration."""
-        start, end = (self.time(key, execution.get(key)) for key in ("starttime", "expiration"))
-        if not end:
-            return start, None
-        if start is not None and end <= start:
-            path = ("execution", "expiration")
-            self.fail(path, f"{end} is not after the starttime {start}", "a later time")
-        return start, end
-
     def time(self, key: str, value: Any) -> float | None:
         """Seconds since the epoch."""
         if value is None:
             return None
+        expected = "seconds since the epoch"
         if isinstance(value, bool) or not isinstance(value, (int, float)):
-            self.fail(("execution", key), f"is {_kind(value)}", "seconds since the epoch")
+            self.fail(("execution", key), f"is {_kind(value)}", expected)
         if not (math.isfinite(value) and value >= 0):
-            self.fail(("execution", key), f"{value} is not a time", "seconds since the epoch")
-        return value
-
-    def nslots(self, value: Any) -> int | None:
-        """The number of slots (newer generation)."""
-        if value is None:
-            return None
-        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-            self.fail(("execution", "nslots"), f"{clip(repr(value))} is not a count", "a whole number")
-        return value
-
-    def mapping(self, path: Path, value: Any) -> Mapping[str, Any]:
-        """An object."""
-        if not isinstance(value, dict):
-            self.fail(path, f"is {_kind(value)}", "an object")
+            self.fail(("execution", key), f"{value} is not a time", expected)
         return value
 
 
@@ -442,7 +402,9 @@ class ResourceSet:
         LimitError
             if it has more than ten million ranks.
         """
-        return cls(**read_rset(doc, where))
+        if where is not None:
+            check("where", where, str, "the name of the document")
+        return cls(**_Reader(where).document(doc))
 
     @classmethod
     def of(
@@ -490,8 +452,8 @@ class ResourceSet:
     @property
     def types(self) -> tuple[str, ...]:
         """The types of children that occur: core, gpu, then the others by name."""
-        kinds = {kind: _EMPTY for group in self.groups for kind in group.children}
-        return tuple(sorted(kinds, key=lambda kind: type_order((kind, _EMPTY))))
+        kinds = {kind: _NONE for group in self.groups for kind in group.children}
+        return tuple(sorted(kinds, key=lambda kind: type_order((kind, _NONE))))
 
     def host_of(self, rank: int) -> str:
         """The host of `rank`; ValueError if the set has no such rank."""
@@ -586,7 +548,7 @@ class ResourceSet:
         """The set rank by rank, in ascending order; their union is the set."""
         hosts = iter(self.hosts)
         result = []
-        for low, high, children in pieces((g.ranks, g.children) for g in self.groups):
+        for low, high, children in self._pieces():
             for rank in range(low, high + 1):
                 one = Idset(((rank, rank),))
                 result.append(
@@ -609,6 +571,9 @@ class ResourceSet:
         properties = {name: self._renumbered(ranks, r, first) for name, r in self.properties.items()}
         return replace(self, groups=grouped(pieces(groups)), properties=properties, scheduling=None)
 
+    def _pieces(self) -> list[Piece]:
+        return pieces((group.ranks, group.children) for group in self.groups)
+
     @staticmethod
     def _renumbered(ranks: Idset, part: Idset, first: int) -> Idset:
         """The positions of `part` among `ranks`, counted from `first`."""
@@ -620,14 +585,16 @@ class ResourceSet:
     ) -> ResourceSet:
         """The result of `rule` for each rank's children, and of `having` for each property's ranks."""
         check("other", other, ResourceSet, "a resource set")
-        self._agree(other)
-        mine = pieces((g.ranks, g.children) for g in self.groups)
-        others = pieces((g.ranks, g.children) for g in other.groups)
-        groups = grouped(combine(mine, others, rule))
+        both = self.ranks & other.ranks
+        here, there = _hosts_at(self.hosts, self.ranks, both), _hosts_at(other.hosts, other.ranks, both)
+        for rank, a, b in zip(both, here, there, strict=True) if here != there else ():
+            if a != b:
+                raise ClusterError(f"rank {rank} is {a!r} in one resource set and {b!r} in the other")
+        groups = grouped(combine(self._pieces(), other._pieces(), rule))
         ranks = ranks_of(groups)
         names = dict.fromkeys((*self.properties, *other.properties))
         properties = {
-            name: having(self.properties.get(name, _EMPTY), other.properties.get(name, _EMPTY))
+            name: having(self.properties.get(name, _NONE), other.properties.get(name, _NONE))
             for name in names
         }
         return ResourceSet(
@@ -639,18 +606,6 @@ class ResourceSet:
             attributes=other.attributes if self.attributes is None else self.attributes,
             extra=self.extra,
         )
-
-    def _agree(self, other: ResourceSet) -> None:
-        """Raise ClusterError if a rank has one host here and another there."""
-        mine, others = self.ranks, other.ranks
-        both = mine & others
-        if not both:
-            return
-        here, there = _hosts_at(self.hosts, mine, both), _hosts_at(other.hosts, others, both)
-        if here != there:
-            for rank, a, b in zip(both, here, there, strict=True):
-                if a != b:
-                    raise ClusterError(f"rank {rank} is {a!r} in one resource set and {b!r} in the other")
 
     # -- out -------------------------------------------------------------------------
 
@@ -698,7 +653,7 @@ class ResourceSet:
 
     def _check(self) -> None:
         """Assert that the set is canonical and its parts agree."""
-        cut = pieces((g.ranks, g.children) for g in self.groups)
+        cut = self._pieces()
         assert all(a.high < b.low for a, b in pairwise(cut))
         assert self.groups == grouped(cut)
         assert all(ids for g in self.groups for ids in g.children.values())
@@ -709,9 +664,6 @@ class ResourceSet:
             group.ranks._check()
             for ids in group.children.values():
                 ids._check()
-
-
-_EMPTY = Idset()
 
 
 def _idset(value: Idset | str) -> Idset:
@@ -727,13 +679,16 @@ def _hosts_at(hosts: Hostlist, ranks: Idset, wanted: Idset) -> Hostlist:
 
 def _merged_hosts(left: ResourceSet, right: ResourceSet, wanted: Idset) -> Hostlist:
     """The hosts of `wanted`, from `left` where it has the rank and from `right` elsewhere."""
-    mine, others = left.ranks, right.ranks
+    mine = left.ranks
     if wanted <= mine:
         return _hosts_at(left.hosts, mine, wanted)
-    parts = [(low, left.hosts[at : at + high - low + 1]) for (low, high), at in _placed(mine, wanted & mine)]
-    parts += [
-        (low, right.hosts[at : at + high - low + 1]) for (low, high), at in _placed(others, wanted - mine)
-    ]
+    parts = []
+    for hosts, ranks, chosen in (
+        (left.hosts, mine, wanted & mine),
+        (right.hosts, right.ranks, wanted - mine),
+    ):
+        for (low, _), (start, stop) in zip(chosen.ranges, spans(ranks, chosen), strict=True):
+            parts.append((low, hosts[start:stop]))
     parts.sort(key=lambda part: part[0])
     return Hostlist.join(hosts for _, hosts in parts)
 
@@ -741,12 +696,6 @@ def _merged_hosts(left: ResourceSet, right: ResourceSet, wanted: Idset) -> Hostl
 def _restricted(properties: Mapping[str, Idset], ranks: Idset) -> dict[str, Idset]:
     """The properties of `ranks` alone."""
     return {name: kept for name, having in properties.items() if (kept := having & ranks)}
-
-
-def _placed(ranks: Idset, wanted: Idset) -> Iterable[tuple[tuple[int, int], int]]:
-    """Each range of `wanted` with the position of its first rank among `ranks`."""
-    starts = (start for start, _ in spans(ranks, wanted))
-    return zip(wanted.ranges, starts, strict=True)
 
 
 def _bracketed(ids: Idset) -> str:

@@ -52,14 +52,17 @@ _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _MAX_DIGITS = 400
 
 
-class ValueReader:
-    """Reads strings, items and values from a text; its position only moves forward."""
+class _Parser:
+    """A recursive descent over one shape; the position only moves forward."""
 
-    __slots__ = ("at", "text")
+    __slots__ = ("at", "labels", "lone", "nslots", "text")
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0
+        self.nslots = 0
+        self.lone: int | None = None  # where the first slot without a label is
+        self.labels: set[str] = set()
 
     def next_char(self) -> str:
         """Skip blanks and return the character there, "" at the end."""
@@ -221,6 +224,149 @@ class ValueReader:
         self.at += 1
         return tuple(values)
 
+    def resources(self) -> tuple[ResourceVertex, ...]:
+        """Read resources : list, up to the end of the text."""
+        vertices = self.list(1)
+        char = self.next_char()
+        if char == ";":
+            raise self.fail("a list of several vertices without brackets", "'[' before the first one")
+        if char:
+            raise self.unexpected("'/' or the end of the shape")
+        if self.lone is not None and self.nslots > 1:
+            raise self.fail("a slot has no label, and there are several", "slot{NAME}", self.lone)
+        if self.lone is not None and DEFAULT_LABEL in self.labels:  # which is the label of such a slot
+            raise self.fail(f"the label {DEFAULT_LABEL!r} is taken", "slot{NAME}", self.lone)
+        return vertices
+
+    def list(self, level: int) -> tuple[ResourceVertex, ...]:
+        """Read list : '[' vertex (';' vertex)* ']' | vertex."""
+        if level > MAX_LEVELS:
+            raise CaretLimitError(
+                f"resources are nested deeper than {MAX_LEVELS} levels",
+                text=self.text,
+                position=self.at,
+            )
+        opened = self.at
+        if not self.text.startswith("[", opened):
+            if self.next_char() != "[":
+                return (self.vertex(level),)
+            opened = self.at
+        vertices = []
+        char = ";"
+        while char == ";":
+            self.at += 1
+            vertices.append(self.vertex(level))
+            char = self.next_char()
+        if char != "]":
+            raise self.unclosed(opened, "';' or ']'")
+        self.at += 1
+        return tuple(vertices)
+
+    def vertex(self, level: int) -> ResourceVertex:
+        """Read vertex : type ('=' count)? dict? ('/' list)?; keys that RFC 14 does not define are extra."""
+        quoted = self.next_char() in {"'", '"'}
+        start = self.at
+        kind = self.string("the type of a resource")
+        count = _integer(None)
+        if self.next_char() == "=":
+            self.at += 1
+            count = self.count()
+        is_slot = kind == "slot"
+        if is_slot and quoted:
+            raise self.fail("the reserved type slot is written without quotes", "slot", start)
+        items = self.braces(start, is_slot)
+        children: tuple[ResourceVertex, ...] = ()
+        if self.next_char() == "/":
+            self.at += 1
+            children = self.list(level + 1)
+        elif is_slot:
+            raise self.unexpected("'/' and the content of the slot")
+        known = {key: items.pop(key) for key in _EXPECTED_TYPES if key in items}
+        return ResourceVertex(kind, count, with_=children, extra=tuple(items.items()), **known)
+
+    def count(self) -> Count:
+        """Read count : '[' value ']' | value."""
+        bracket = self.next_char() == "["
+        start = self.at
+        found = _COUNT.match(self.text, start + bracket)
+        assert found is not None
+        end = found.end()
+        if bracket:
+            if self.text[end : end + 1] != "]":
+                self.at = end
+                raise self.unclosed(start, "']'") if end >= len(self.text) else self.unexpected("']'")
+            end += 1
+        self.at = end
+        # blanks beside signs are ignored
+        places = [at for at in range(start, end) if not self.text[at].isspace()]
+        for before, after in pairwise(places):
+            if after > before + 1 and self.text[before].isdigit() and self.text[after].isdigit():
+                raise self.fail("a blank splits the number", "',' or nothing", before + 1)
+        places.append(end if not places else places[-1] + 1)
+        try:
+            return Count.parse("".join(self.text[start:end].split()))
+        except CaretError as error:
+            raise error.within(self.text, places[error.position] - error.position) from None
+
+    def braces(self, start: int, is_slot: bool) -> dict[str, Any]:
+        """Read dict : '{' (item (',' item)*)? '}', where a slot's first item is its label."""
+        self.nslots += is_slot
+        if self.next_char() != "{":
+            if not is_slot:
+                return {}
+            self.lone = start if self.lone is None else self.lone
+            return {"label": DEFAULT_LABEL}
+        opened = self.at
+        self.at += 1
+        items: dict[str, Any] = {}
+        if is_slot:
+            at = self.at
+            sign, start = self.next_char(), self.at
+            if sign in {"+", "-"}:
+                raise self.fail("the first entry of a slot's braces is its label", "slot{LABEL,…}")
+            items["label"] = self.string("the label of the slot")
+            if self.next_char() == ":":
+                message = "the first entry of a slot's braces is its label alone"
+                raise self.fail(message, "slot{LABEL,…}", start)
+            self.new_label(items["label"], at)
+        elif self.next_char() == "}":
+            self.at += 1
+            return items
+        else:
+            self.vertex_item(items)
+        while self.next_char() == ",":
+            self.at += 1
+            self.vertex_item(items)
+        if self.next_char() == "=":
+            raise self.unexpected("',' or '}'; a resource inside follows '/': node=1/core=4")
+        if self.next_char() != "}":
+            raise self.unclosed(opened, "',' or '}'")
+        self.at += 1
+        return items
+
+    def vertex_item(self, items: dict[str, Any]) -> None:
+        """Read item : key ':' value | ('+' | '-')? key, with `x` for `exclusive`."""
+        char = self.next_char()
+        at = self.at
+        key, value = self.item()
+        key = "exclusive" if key == "x" and char not in {"'", '"'} else key
+        if key in {"type", "count", "with"}:
+            raise self.fail(f"the key {key!r} has its own place in a shape", "TYPE=COUNT{…}/WITH", at)
+        if key in items:
+            raise self.fail(f"the key {key!r} occurs twice", "each key once", at)
+        expected = _EXPECTED_TYPES.get(key)
+        if expected and not isinstance(value, bool if key == "exclusive" else str):
+            raise self.fail(f"the value of {key!r} has the wrong type", expected, at)
+        items[key] = value
+        if key == "label":
+            self.new_label(value, at)
+
+    def new_label(self, label: str, at: int) -> None:
+        """Note a label; every label of a jobspec is unique (RFC 14)."""
+        if label in self.labels:
+            raise self.fail(f"the label {label!r} occurs twice", "unique labels", at)
+        self.labels.add(label)
+
 
 # ---------------------------------------------------------------- writing
 
@@ -252,8 +398,8 @@ def format_value(value: Any) -> str:
     return json.dumps(value).replace("e+", "e")
 
 
-def _format_item(key: str, value: Any) -> str:
-    name = format_string(key)
+def _format_item(key: str, value: Any, name: str = "") -> str:
+    name = name or format_string(key)
     if value is True:
         return name
     return f"-{name}" if value is False else f"{name}:{format_value(value)}"
@@ -267,8 +413,8 @@ MAX_LEVELS = 100
 
 _CACHED_LENGTH = 2000
 
-# the common vertex, read in one step: a bare type and perhaps an integer count
-_PLAIN = re.compile(r"\s*([A-Za-z_][\w.-]*)(?:=([1-9][0-9]{0,14}))?(?=[/;\]]|\Z)", re.ASCII)
+# the common vertex: a bare type and perhaps an integer count
+_PLAIN = re.compile(r"\s*([A-Za-z_][\w.-]*)(?:=([1-9][0-9]{0,14}))?", re.ASCII)
 _COUNT = re.compile(r"[^/;{}\[\]]*")
 _STRING = "a string, in quotes if it looks like another value"
 _EXPECTED_TYPES = {"unit": _STRING, "exclusive": "true or false", "label": _STRING, "id": _STRING}
@@ -311,9 +457,9 @@ def _plain_shape(text: str) -> ResourceVertex | None:
     """Return the vertex of a plain shape such as node=2/slot/[core=2;gpu], None for any other.
 
     A plain shape has types and integer counts only, at most one slot, and a list at its end only.  Most
-    shapes are plain, and this takes half the time of the parser.  The result is the same: each part between
-    the signs matches type and count as a whole, so no sign can belong to a quoted or braced string, and a
-    text with any fault or any other construct is left to the parser.
+    shapes are plain, and this takes a quarter of the time of the parser.  The result is the same: each part
+    between the signs matches type and count as a whole, so no sign can belong to a quoted or braced string,
+    and a text with any fault or any other construct is left to the parser.
     """
     *above, last = text.split("/")
     if len(above) >= MAX_LEVELS:
@@ -340,221 +486,12 @@ def _plain_shape(text: str) -> ResourceVertex | None:
 @lru_cache(maxsize=4096)
 def _plain_leaf(word: str) -> ResourceVertex | None:
     found = _PLAIN.fullmatch(word)
-    return None if found is None or found[1] == "slot" else _leaf(*found.groups())
+    return None if found is None or found[1] == "slot" else ResourceVertex(found[1], _integer(found[2]))
 
 
 @lru_cache(maxsize=4096)
 def _integer(digits: str | None) -> Count:
     return Count.fixed(int(digits) if digits else 1)
-
-
-@lru_cache(maxsize=4096)
-def _leaf(kind: str, digits: str | None) -> ResourceVertex:
-    return ResourceVertex(kind, _integer(digits))
-
-
-class _Parser(ValueReader):
-    """A recursive descent over one shape; the position only moves forward."""
-
-    __slots__ = ("labels", "lone", "nslots")
-
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
-        self.nslots = 0
-        self.lone: int | None = None
-        self.labels: dict[str, int] = {}
-
-    def resources(self) -> tuple[ResourceVertex, ...]:
-        """Read resources : list, up to the end of the text."""
-        vertices = self.list(1)
-        char = self.next_char()
-        if char == ";":
-            raise self.fail("a list of several vertices without brackets", "'[' before the first one")
-        if char:
-            raise self.unexpected("'/' or the end of the shape")
-        if self.lone is not None:
-            self.settle_lone_slot()
-        return vertices
-
-    def settle_lone_slot(self) -> None:
-        """Check that a slot without a label is the only one (its label is `default`)."""
-        assert self.lone is not None
-        if self.nslots > 1:
-            raise self.fail("a slot has no label, and there are several", "slot{NAME}", self.lone)
-        if DEFAULT_LABEL in self.labels:
-            raise self.fail(f"the label {DEFAULT_LABEL!r} is taken", "slot{NAME}", self.lone)
-
-    def list(self, level: int) -> tuple[ResourceVertex, ...]:
-        """Read list : '[' vertex (';' vertex)* ']' | vertex."""
-        if level > MAX_LEVELS:
-            raise CaretLimitError(
-                f"resources are nested deeper than {MAX_LEVELS} levels",
-                text=self.text,
-                position=self.at,
-            )
-        opened = self.at
-        if not self.text.startswith("[", opened):
-            if self.next_char() != "[":
-                return (self.vertex(level),)
-            opened = self.at
-        vertices = []
-        char = ";"
-        while char == ";":
-            self.at += 1
-            vertices.append(self.vertex(level))
-            char = self.next_char()
-        if char != "]":
-            raise self.unclosed(opened, "';' or ']'")
-        self.at += 1
-        return tuple(vertices)
-
-    def vertex(self, level: int) -> ResourceVertex:
-        """Read a vertex; a plain one in one step of a regular expression, because most are plain."""
-        plain = _PLAIN.match(self.text, self.at)
-        if plain is None:
-            return self.full_vertex(level)
-        kind, number = plain.groups()
-        if not self.text.startswith("/", plain.end()):
-            if kind == "slot":
-                return self.full_vertex(level)  # for its error
-            self.at = plain.end()
-            return _leaf(kind, number)
-        label = None
-        if kind == "slot":
-            label = DEFAULT_LABEL
-            self.nslots += 1
-            self.note_lone(plain.start(1))
-        self.at = plain.end() + 1
-        return ResourceVertex(kind, _integer(number), None, None, label, None, self.list(level + 1))
-
-    def full_vertex(self, level: int) -> ResourceVertex:
-        """Read vertex : type ('=' count)? dict? ('/' list)?."""
-        self.next_char()
-        start = self.at
-        quoted = self.text[start : start + 1] in {"'", '"'}
-        kind = self.string("the type of a resource")
-        count = Count.fixed(1)
-        if self.next_char() == "=":
-            self.at += 1
-            count = self.count()
-        is_slot = kind == "slot" and not quoted
-        if kind == "slot" and quoted:
-            raise self.fail("the reserved type slot is written without quotes", "slot", start)
-        items = self.braces(start, is_slot)
-        children: tuple[ResourceVertex, ...] = ()
-        if self.next_char() == "/":
-            self.at += 1
-            children = self.list(level + 1)
-        elif is_slot:
-            raise self.unexpected("'/' and the content of the slot")
-        return self.build(kind, count, items, children)
-
-    def build(
-        self, kind: str, count: Count, items: dict[str, Any], children: tuple[ResourceVertex, ...]
-    ) -> ResourceVertex:
-        """Return the vertex; keys that RFC 14 does not define go to `extra`."""
-        known = {key: items.pop(key) for key in ("unit", "exclusive", "label", "id") if key in items}
-        return ResourceVertex(kind, count, with_=children, extra=tuple(items.items()), **known)
-
-    def count(self) -> Count:
-        """Read count : '[' value ']' | value."""
-        bracket = self.next_char() == "["
-        start = self.at
-        found = _COUNT.match(self.text, start + bracket)
-        assert found is not None
-        end = found.end()
-        if bracket:
-            if self.text[end : end + 1] != "]":
-                self.at = end
-                raise self.unclosed(start, "']'") if end >= len(self.text) else self.unexpected("']'")
-            end += 1
-        self.at = end
-        return self.count_within(start, end)
-
-    def count_within(self, start: int, end: int) -> Count:
-        """Return the count between two positions; blanks beside signs are ignored."""
-        text = self.text[start:end]
-        places = [start + i for i, char in enumerate(text) if not char.isspace()]
-        for before, after in pairwise(places):
-            if after > before + 1 and self.text[before].isdigit() and self.text[after].isdigit():
-                raise self.fail("a blank splits the number", "',' or nothing", before + 1)
-        places.append(end if not places else places[-1] + 1)
-        try:
-            return Count.parse("".join(text.split()))
-        except CaretError as error:
-            raise error.within(self.text, places[error.position] - error.position) from None
-
-    def braces(self, start: int, is_slot: bool) -> dict[str, Any]:
-        """Read dict : '{' (item (',' item)*)? '}', where a slot's first item is its label."""
-        if is_slot:
-            self.nslots += 1
-        if self.next_char() != "{":
-            return self.no_label(start) if is_slot else {}
-        opened = self.at
-        self.at += 1
-        items: dict[str, Any] = {}
-        if is_slot:
-            at = self.at
-            items["label"] = self.slot_label()
-            self.new_label(items["label"], at)
-        elif self.next_char() == "}":
-            self.at += 1
-            return items
-        else:
-            self.vertex_item(items)
-        while self.next_char() == ",":
-            self.at += 1
-            self.vertex_item(items)
-        if self.next_char() == "=":
-            raise self.unexpected("',' or '}'; a resource inside follows '/': node=1/core=4")
-        if self.next_char() != "}":
-            raise self.unclosed(opened, "',' or '}'")
-        self.at += 1
-        return items
-
-    def no_label(self, start: int) -> dict[str, Any]:
-        """Note a slot without a label; whether that is allowed is known at the end of the shape."""
-        self.note_lone(start)
-        return {"label": DEFAULT_LABEL}
-
-    def note_lone(self, start: int) -> None:
-        """Remember the position of the first slot without a label."""
-        if self.lone is None:
-            self.lone = start
-
-    def slot_label(self) -> str:
-        """Read label : STRING, the first entry in the braces of a slot."""
-        char = self.next_char()
-        at = self.at
-        if char in {"+", "-"}:
-            raise self.fail("the first entry of a slot's braces is its label", "slot{LABEL,…}")
-        label = self.string("the label of the slot")
-        if self.next_char() == ":":
-            raise self.fail("the first entry of a slot's braces is its label alone", "slot{LABEL,…}", at)
-        return label
-
-    def vertex_item(self, items: dict[str, Any]) -> None:
-        """Read item : key ':' value | ('+' | '-')? key, with `x` for `exclusive`."""
-        char = self.next_char()
-        at = self.at
-        key, value = self.item()
-        key = "exclusive" if key == "x" and char not in {"'", '"'} else key
-        if key in {"type", "count", "with"}:
-            raise self.fail(f"the key {key!r} has its own place in a shape", "TYPE=COUNT{…}/WITH", at)
-        if key in items:
-            raise self.fail(f"the key {key!r} occurs twice", "each key once", at)
-        expected = _EXPECTED_TYPES.get(key)
-        if expected and not isinstance(value, bool if key == "exclusive" else str):
-            raise self.fail(f"the value of {key!r} has the wrong type", expected, at)
-        items[key] = value
-        if key == "label":
-            self.new_label(value, at)
-
-    def new_label(self, label: str, at: int) -> None:
-        """Note a label; every label of a jobspec is unique (RFC 14)."""
-        if label in self.labels:
-            raise self.fail(f"the label {label!r} occurs twice", "unique labels", at)
-        self.labels[label] = at
 
 
 # ---------------------------------------------------------------- writing
@@ -597,14 +534,4 @@ def _items(vertex: ResourceVertex) -> Iterable[str]:
     if vertex.id is not None:
         yield f"id:{format_value(vertex.id)}"
     for key, value in vertex.extra:
-        yield format_item(key, value)
-
-
-def format_item(key: str, value: Any) -> str:
-    """Return one extra `key:value` of a vertex, true and false as ``key`` and ``-key``."""
-    name = '"x"' if key == "x" else format_string(key)
-    if value is True:
-        return name
-    if value is False:
-        return "-" + name
-    return f"{name}:{format_value(value)}"
+        yield _format_item(key, value, '"x"' if key == "x" else "")  # x alone is exclusive
