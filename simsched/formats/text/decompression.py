@@ -42,6 +42,16 @@ _HEAD = 4096
 _BYTE_ORDER_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
+_MAGIC = {
+    b"\x1f\x8b": "gzip",
+    b"BZh": "bzip2",
+    b"\xfd7zXZ\0": "xz",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"PK\x03\x04": "zip",
+    b"PK\x05\x06": "zip",
+}
+
+
 @contextmanager
 def opened(
     source: str | os.PathLike[str] | bytes,
@@ -61,7 +71,7 @@ def opened(
     LimitError
         for more than `limit` bytes, or an implausible ratio to the compressed size (`MAX_PACKING`).
     """
-    name = where or (_name(source) if not isinstance(source, bytes) else "data")
+    name = where or ("data" if isinstance(source, bytes) else name_of(source))
     try:
         with _raw(source, name) as raw, _plain(raw, name) as (plain, kind):
             guard = _Guarded(plain, raw if kind else None, kind, name, limit or MAX_TEXT, by_line=by_line)
@@ -75,6 +85,11 @@ def opened(
     except OSError as error:
         reason = error.strerror or str(error)
         raise FormatError(f"cannot be read: {reason}", where=clip(name, 200)) from None
+
+
+def name_of(path: str | os.PathLike[str]) -> str:
+    """Return the name of a file for messages; ``-`` is standard input."""
+    return "standard input" if str(path) == "-" else str(path)
 
 
 def whole(stream: Any) -> bytes:
@@ -139,14 +154,11 @@ class _Guarded(io.RawIOBase):
         except EOFError:
             raise FormatError(f"the {self._kind} data is truncated", where=self._where) from None
         except Exception as error:
-            if self._kind is None or not _is_damage(error):
+            known = isinstance(error, OSError | zlib.error) or type(error).__name__ in _DAMAGE
+            if self._kind is None or not known:
                 raise
             raise FormatError(f"the {self._kind} data is damaged: {error}", where=self._where) from None
         self._read += count
-        self._check(buffer, count)
-        return count
-
-    def _check(self, buffer: Any, count: int) -> None:
         if self._read > self._limit:
             raise LimitError(f"the text has more than {self._limit} bytes", where=self._where)
         if self._raw is not None and self._read > PACKED_FREELY:
@@ -159,18 +171,11 @@ class _Guarded(io.RawIOBase):
             self._line = self._line + count if end < 0 else count - end - 1
             if self._line > MAX_LINE:
                 raise LimitError(f"a line has more than {MAX_LINE} bytes", where=self._where)
-
-
-def _is_damage(error: Exception) -> bool:
-    """Whether a decompressor raises this for data that it cannot read; each has its own exceptions."""
-    return isinstance(error, OSError | zlib.error) or type(error).__name__ in _DAMAGE
+        return count
 
 
 _DAMAGE = ("LZMAError", "ZstdError", "BadZipFile", "NotImplementedError", "RuntimeError")
-
-
-def _name(source: str | os.PathLike[str]) -> str:
-    return "standard input" if str(source) == "-" else str(source)
+"""The exceptions that decompressors raise for data that they cannot read, beside OSError and zlib.error."""
 
 
 @contextmanager
@@ -195,7 +200,16 @@ def _plain(raw: BinaryIO, where: str) -> Iterator[tuple[Any, str | None]]:
     if kind is None:
         yield raw, None
         return
-    stream = _OPENERS[kind](raw, where)
+    if kind == "gzip":
+        import gzip
+
+        stream: Any = gzip.GzipFile(fileobj=raw)
+    elif kind == "bzip2":
+        import bz2
+
+        stream = bz2.BZ2File(raw)
+    else:
+        stream = {"xz": _xz, "zstd": _zstd, "zip": _zip}[kind](raw, where)
     try:
         yield stream, kind
     finally:
@@ -204,18 +218,6 @@ def _plain(raw: BinaryIO, where: str) -> Iterator[tuple[Any, str | None]]:
 
 def _kind(head: bytes) -> str | None:
     return next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), None)
-
-
-def _gzip(raw: BinaryIO, _where: str) -> Any:
-    import gzip
-
-    return gzip.GzipFile(fileobj=raw)
-
-
-def _bzip2(raw: BinaryIO, _where: str) -> Any:
-    import bz2
-
-    return bz2.BZ2File(raw)
 
 
 def _xz(raw: BinaryIO, where: str) -> Any:
@@ -265,19 +267,16 @@ class _Frames(io.RawIOBase):
                     if self._frame is not None:
                         raise EOFError
                     return 0
-            self._next()
+            # those after the end of a frame belong to the next one
+            self._frame = self._frame or self._new()
+            self._ready = self._frame.decompress(self._packed)
+            self._packed = b""
+            if self._frame.eof:
+                self._packed, self._frame = self._frame.unused_data, None
         count = min(len(buffer), len(self._ready))
         buffer[:count] = self._ready[:count]
         self._ready = self._ready[count:]
         return count
-
-    def _next(self) -> None:
-        """Decompress the bytes that were read; those after the end of a frame belong to the next one."""
-        self._frame = self._frame or self._new()
-        self._ready = self._frame.decompress(self._packed)
-        self._packed = b""
-        if self._frame.eof:
-            self._packed, self._frame = self._frame.unused_data, None
 
 
 def _zip(raw: BinaryIO, where: str) -> Any:
@@ -295,20 +294,3 @@ def _zip(raw: BinaryIO, where: str) -> Any:
     listed = ", ".join(clip(name, 40) for name in names[:3]) + (", …" if len(names) > 3 else "")
     message = f"this zip archive has {len(names)} files{f' ({listed})' if names else ''}"
     raise FormatError(message, where=where, expected="an archive of one file")
-
-
-_MAGIC = {
-    b"\x1f\x8b": "gzip",
-    b"BZh": "bzip2",
-    b"\xfd7zXZ\0": "xz",
-    b"\x28\xb5\x2f\xfd": "zstd",
-    b"PK\x03\x04": "zip",
-    b"PK\x05\x06": "zip",
-}
-_OPENERS: dict[str, Callable[[BinaryIO, str], Any]] = {
-    "gzip": _gzip,
-    "bzip2": _bzip2,
-    "xz": _xz,
-    "zstd": _zstd,
-    "zip": _zip,
-}

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_right
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -43,10 +44,18 @@ class Locations:
         A text that is not well formed gives the locations before its first fault.
         """
         if text.lstrip("\ufeff \t\r\n")[:1] in ("{", "[") and document == 0:
-            values, keys = _of_json(text)
-            if _parses(text):
-                return cls(values, keys)
-        return cls(*_of_yaml(text, document))
+            try:
+                json.loads(text.removeprefix("\ufeff"))
+                return cls(*_of_json(text))
+            except (ValueError, RecursionError):  # a YAML flow collection, perhaps
+                pass
+        values: dict[Path, Spot] = {}
+        keys: dict[Path, Spot] = {}
+        with suppress(FormatError):
+            for number in _spots_of_documents(text, values, keys):
+                if number == document:
+                    break
+        return cls(values, keys)
 
     def value(self, path: Sequence[str | int] | str = ()) -> Spot:
         """The beginning of the value at `path`, or of its nearest ancestor if the text has no such path."""
@@ -59,22 +68,6 @@ class Locations:
         """The beginning of the last key of `path`; that of the value if it has no key."""
         steps = parse_path(path) if isinstance(path, str) else tuple(path)
         return self._keys.get(steps) or self.value(steps)
-
-
-def locate(
-    text: str, path: Sequence[str | int] | str, *, key: bool = False, document: int = 0
-) -> tuple[int, int]:
-    r"""Line and column (from 1) of a value, or of its key, in a JSON or YAML text.
-
-    `path` is a tuple of keys and positions or its text form, ``resources[0].count``.  A path
-    that is not there gives the place of its nearest ancestor.  For many paths make one
-    `Locations`.
-
-    >>> locate("a:\n  - b: 7", "a[0].b"), locate("a:\n  - b: 7", ("a", 0, "b"), key=True)
-    ((2, 8), (2, 5))
-    """
-    spots = Locations.of(text, document)
-    return spots.key(path) if key else spots.value(path)
 
 
 def walk_json(text: str) -> Iterator[tuple[Path, int, bool]]:
@@ -114,15 +107,6 @@ def walk_json(text: str) -> Iterator[tuple[Path, int, bool]]:
                 path[-1] = last + 1
 
 
-def _parses(text: str) -> bool:
-    """Whether `text` is JSON at all (and not a YAML flow collection)."""
-    try:
-        json.loads(text.removeprefix("\ufeff"))
-    except (ValueError, RecursionError):
-        return False
-    return True
-
-
 def _of_json(text: str) -> tuple[dict[Path, Spot], dict[Path, Spot]]:
     """The places of the values and of the keys of a JSON text."""
     starts = [0, *(match.end() for match in re.finditer("\n", text))]
@@ -134,21 +118,14 @@ def _of_json(text: str) -> tuple[dict[Path, Spot], dict[Path, Spot]]:
     return values, keys
 
 
-def _of_yaml(text: str, document: int) -> tuple[dict[Path, Spot], dict[Path, Spot]]:
-    """The places of the values and of the keys of one document of a YAML text."""
+def _spots_of_documents(text: str, values: dict[Path, Spot], keys: dict[Path, Spot]) -> Iterator[int]:
+    """Yield the number of each document of a YAML text while `values` and `keys` have its places."""
     from simsched.formats.text.yaml_text import documents
 
-    values: dict[Path, Spot] = {}
-    keys: dict[Path, Spot] = {}
-    try:
-        for number, _ in enumerate(documents(text, None, values, keys)):
-            if number == document:
-                break
-            values.clear()
-            keys.clear()
-    except FormatError:
-        pass
-    return values, keys
+    for number, _ in enumerate(documents(text, None, values, keys)):
+        yield number
+        values.clear()
+        keys.clear()
 
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -222,21 +199,16 @@ def located_in_all(faults: Mapping[int, Sequence[Fault]], text: str, where: str)
 
     The text is read once, for any number of documents.
     """
-    from simsched.formats.text.yaml_text import documents
-
     wanted = {number: found for number, found in faults.items() if found}
     if not wanted:
         return []
     if set(wanted) == {0}:
         return _placed(wanted[0], Locations.of(text), where)
-    values: dict[Path, tuple[int, int]] = {}
-    keys: dict[Path, tuple[int, int]] = {}
-    placed = []
-    for number, _ in enumerate(documents(text, None, values, keys)):
-        if number in wanted:
-            placed += _placed(wanted[number], Locations(values, keys), where)
-        values.clear()
-        keys.clear()
+    values: dict[Path, Spot] = {}
+    keys: dict[Path, Spot] = {}
+    spots, placed = Locations(values, keys), []
+    for number in _spots_of_documents(text, values, keys):
+        placed += _placed(wanted.get(number, ()), spots, where)
     return placed
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from simsched.arguments import check
 from simsched.errors import FormatError, LimitError, clip
+from simsched.formats.text.decompression import name_of as name_of  # noqa: PLC0414 (others import it here)
 from simsched.formats.text.decompression import opened, whole
 from simsched.formats.text.excerpts import MAX_DIGITS, format_path
 from simsched.formats.text.json_text import load_json
@@ -87,11 +88,6 @@ ENCODINGS = {"utf-8": "utf-8-sig", "us-ascii": "ascii", "iso-8859-1": "latin-1",
 _BYTE_ORDER = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _DECLARED = re.compile(rb"""(?:\xef\xbb\xbf)?<\?xml\s[^<>]*?\sencoding\s*=\s*["']([^"'<>]*)["']""")
 _HEAD = 1024
-
-
-def name_of(path: str | os.PathLike[str]) -> str:
-    """Return the name of a file for messages; ``-`` is standard input."""
-    return "standard input" if str(path) == "-" else str(path)
 
 
 def read_bytes(path: str | os.PathLike[str], *, limit: int | None = None) -> bytes:

@@ -120,11 +120,9 @@ def _check_surrogates(text: str, value: Any, where: str | None) -> None:
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
         found = re.search(r"\\u[dD][89a-fA-F]..|[\ud800-\udfff]", text)
-        line, column = line_and_column(text, found.start() if found else 0)
-        half = error.object[error.start]
-        raise FormatError(
-            f"half of a surrogate pair, {half!a}", where=place(where, line, column), expected="Unicode text"
-        ) from None
+        spot = _at(text, found.start() if found else 0, where)
+        message = f"half of a surrogate pair, {error.object[error.start]!a}"
+        raise FormatError(message, where=spot, expected="Unicode text") from None
 
 
 def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -180,17 +178,18 @@ def _json_fault(text: str, error: json.JSONDecodeError, where: str | None) -> Fo
     return FormatError(f"not JSON: {reason}", where=spot)
 
 
+def _at(text: str, offset: int, where: str | None) -> str:
+    return place(where, *line_and_column(text, offset))
+
+
 def _duplicate_fault(text: str, where: str | None) -> FormatError:
     """Find the first key that occurs twice in one object."""
     seen: set[tuple[str | int, ...]] = set()
     for path, offset, is_key in walk_json(text):
+        if is_key and path in seen:
+            message = f"key {clip(str(path[-1]))!r} occurs twice in one object"
+            return FormatError(message, where=_at(text, offset, where))
         if is_key:
-            if path in seen:
-                line, column = line_and_column(text, offset)
-                key = clip(str(path[-1]))
-                return FormatError(
-                    f"key {key!r} occurs twice in one object", where=place(where, line, column)
-                )
             seen.add(path)
     return FormatError("a key occurs twice in one object", where=where)
 
@@ -199,15 +198,16 @@ def _number_fault(text: str, found: str, where: str | None) -> FormatError:
     """Find the number that cannot be held."""
     for match in re.finditer(rf"{_STRINGS.pattern}|({re.escape(found)})", text, re.DOTALL):
         if match.group(1):
-            spot = place(where, *line_and_column(text, match.start()))
+            spot = _at(text, match.start(), where)
             if found.lstrip("-").isdigit():
-                return LimitError(
-                    "the number has too many digits", where=spot, expected=f"at most {MAX_DIGITS}"
-                )
-            return FormatError(
-                f"{clip(found, 30)} is not a number in JSON", where=spot, expected="a finite number"
-            )
+                return _too_long(spot)
+            message = f"{clip(found, 30)} is not a number in JSON"
+            return FormatError(message, where=spot, expected="a finite number")
     return FormatError(f"the number {clip(found)} cannot be read", where=where)
+
+
+def _too_long(spot: str) -> LimitError:
+    return LimitError("the number has too many digits", where=spot, expected=f"at most {MAX_DIGITS}")
 
 
 def _too_deep(text: str) -> bool:
@@ -222,13 +222,13 @@ def _too_deep(text: str) -> bool:
 
 def _depth_fault(text: str, where: str | None) -> FormatError:
     """Find the first bracket that is too deep."""
-    depth = 0
+    depth, spot = 0, where
     for match in re.finditer(rf"{_STRINGS.pattern}|([\[{{])|([\]}}])", text, re.DOTALL):
         depth += 1 if match.group(1) else -1 if match.group(2) else 0
         if depth > MAX_DEPTH:
-            line, column = line_and_column(text, match.start())
-            return LimitError(f"nested deeper than {MAX_DEPTH} levels", where=place(where, line, column))
-    return LimitError(f"nested deeper than {MAX_DEPTH} levels", where=where)
+            spot = _at(text, match.start(), where)
+            break
+    return LimitError(f"nested deeper than {MAX_DEPTH} levels", where=spot)
 
 
 @overload
@@ -258,12 +258,13 @@ def decode_json_bulk(data: str | bytes, where: str | None = None, *, kind: Any =
         raise _not_utf8(bytes(raw), where) from None
     except msgspec.DecodeError as error:
         found = re.search(r"\(byte (\d+)\)", str(error))
-        offset = int(found.group(1)) if found else len(raw)
-        line = raw.count(b"\n", 0, offset) + 1
-        column = offset - raw.rfind(b"\n", 0, offset)
         reason = re.sub(r"^JSON is malformed: | \(byte \d+\)$", "", str(error))
-        reason = f"{reason[:1].lower()}{reason[1:]}"
-        raise FormatError(f"not JSON: {reason}", where=place(where, line, column)) from None
+        spot = _at_byte(raw, int(found.group(1)) if found else len(raw), where)
+        raise FormatError(f"not JSON: {reason[:1].lower()}{reason[1:]}", where=spot) from None
+
+
+def _at_byte(raw: bytes, offset: int, where: str | None) -> str:
+    return place(where, raw.count(b"\n", 0, offset) + 1, offset - raw.rfind(b"\n", 0, offset))
 
 
 def told(error: Exception) -> str:
@@ -289,8 +290,7 @@ def _refuse_long_numbers(raw: bytes, where: str | None) -> None:
         rf"{_STRINGS.pattern}|(?<![\d.])(-?\d{{{MAX_DIGITS + 1},}})(?![.eE\d])", text, re.DOTALL
     ):
         if match[1]:
-            spot = place(where, *line_and_column(text, match.start()))
-            raise LimitError("the number has too many digits", where=spot, expected=f"at most {MAX_DIGITS}")
+            raise _too_long(_at(text, match.start(), where))
 
 
 def _not_utf8(raw: bytes, where: str | None) -> FormatError:
@@ -298,9 +298,8 @@ def _not_utf8(raw: bytes, where: str | None) -> FormatError:
     try:
         raw.decode()
     except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-        spot = place(where, line, error.start - raw.rfind(b"\n", 0, error.start))
-        return FormatError(f"byte 0x{raw[error.start]:02x} is not UTF-8", where=spot, expected="UTF-8 text")
+        message = f"byte 0x{raw[error.start]:02x} is not UTF-8"
+        return FormatError(message, where=_at_byte(raw, error.start, where), expected="UTF-8 text")
     return FormatError("not UTF-8", where=where, expected="UTF-8 text")
 
 

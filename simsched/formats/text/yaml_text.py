@@ -119,11 +119,8 @@ _TRAPS: tuple[tuple[re.Pattern[str], Callable[[str], str]], ...] = (
 # -- from events to values -----------------------------------------------------------
 
 
-class _Nothing:
-    """The type of the mark for an absent value (None is a value)."""
-
-
-_NOTHING = _Nothing()
+_NOTHING: Any = object()
+"""The mark for an absent value (None is a value)."""
 
 
 class _Frame:
@@ -134,7 +131,7 @@ class _Frame:
     def __init__(self, value: dict[str, Any] | list[Any], anchor: str | None) -> None:
         self.value = value
         self.anchor = anchor
-        self.key: str | _Nothing = _NOTHING
+        self.key: str = _NOTHING
         self.weight = 1
         self.merges: list[dict[str, Any]] = []
         self.merging = False
@@ -220,15 +217,22 @@ class _Builder:
             self._alias(event)
         return kind == "DocumentEndEvent"
 
-    def _scalar(self, event: Any) -> None:
+    def _awaits_key(self) -> bool:
+        """Whether the next event has to be the key of a mapping."""
         frame = self.frames[-1] if self.frames else None
-        if frame is not None and frame.key is _NOTHING and isinstance(frame.value, dict):
-            self._key(frame, event)
+        return frame is not None and frame.key is _NOTHING and isinstance(frame.value, dict)
+
+    def _scalar(self, event: Any) -> None:
+        if self._awaits_key():
+            self._key(self.frames[-1], event)
             return
-        value = self._resolved(event)
+        if event.tag not in (None, "!"):
+            value = self._tagged(event, event.tag.removeprefix(_TAG))
+        else:
+            value = self._plain(event) if event.implicit[0] else event.value
         if event.anchor:
             self.anchors[event.anchor] = (value, 1)
-        self._note(event)
+        self._note(event, self.values)
         self._put(value, 1, event)
 
     def _key(self, frame: _Frame, event: Any) -> None:
@@ -240,19 +244,17 @@ class _Builder:
         frame.merging = key == "<<" and event.implicit[0]  # in quotes it is a key like any other
         if event.anchor:
             self.anchors[event.anchor] = (key, 1)
-        if self.keys is not None:
-            self.keys[self._path()] = (event.start_mark.line + 1, event.start_mark.column + 1)
+        self._note(event, self.keys)
 
     def _open(self, event: Any, value: dict[str, Any] | list[Any]) -> None:
-        frame = self.frames[-1] if self.frames else None
-        if frame is not None and frame.key is _NOTHING and isinstance(frame.value, dict):
+        if self._awaits_key():
             raise self._fault("a key is not a string", event, "a string")
         wanted = "map" if isinstance(value, dict) else "seq"
         if event.tag not in (None, "!", _TAG + wanted):
             raise self._fault(f"tag {clip(event.tag)!r} is not one of JSON's types", event, "no tag")
         if len(self.frames) >= MAX_DEPTH:
             raise self._fault(f"nested deeper than {MAX_DEPTH} levels", event, kind=LimitError)
-        self._note(event)
+        self._note(event, self.values)
         self.frames.append(_Frame(value, event.anchor))
 
     def _close(self, event: Any) -> None:
@@ -275,14 +277,13 @@ class _Builder:
             loop = any(frame.anchor == event.anchor for frame in self.frames)
             reason = "refers to itself" if loop else "has no anchor"
             raise self._fault(f"alias *{clip(event.anchor)} {reason}", event)
-        frame = self.frames[-1] if self.frames else None
-        if frame is not None and frame.key is _NOTHING and isinstance(frame.value, dict):
+        if self._awaits_key():
             raise self._fault("a key is an alias", event, "a string")
         value, weight = self.anchors[event.anchor]
         self.aliased += weight
         if self.aliased > MAX_ALIASED:
             raise self._fault(f"aliases expand to more than {MAX_ALIASED} nodes", event, kind=LimitError)
-        self._note(event)
+        self._note(event, self.values)
         self._put(value, weight, event)
 
     def _put(self, value: Any, weight: int, event: Any) -> None:
@@ -302,24 +303,16 @@ class _Builder:
             if not all(isinstance(source, dict) for source in sources):
                 raise self._fault("'<<' merges something that is not a mapping", event, "a mapping")
             frame.merges.extend(sources)
-        elif isinstance(key, str):
+        else:
             frame.value[key] = value
 
-    def _note(self, event: Any) -> None:
-        """Remember the location of a value."""
-        if self.values is not None:
-            self.values[self._path()] = (event.start_mark.line + 1, event.start_mark.column + 1)
-
-    def _path(self) -> Path:
-        return tuple(
-            len(frame.value) if isinstance(frame.value, list) else str(frame.key) for frame in self.frames
-        )
-
-    def _resolved(self, event: Any) -> Any:
-        tag, text = event.tag, event.value
-        if tag not in (None, "!"):
-            return self._tagged(event, tag.removeprefix(_TAG) if tag.startswith(_TAG) else tag)
-        return self._plain(event) if event.implicit[0] else text
+    def _note(self, event: Any, spots: dict[Path, tuple[int, int]] | None) -> None:
+        """Remember the location of a value or a key."""
+        if spots is not None:
+            path = tuple(
+                len(frame.value) if isinstance(frame.value, list) else frame.key for frame in self.frames
+            )
+            spots[path] = (event.start_mark.line + 1, event.start_mark.column + 1)
 
     def _plain(self, event: Any) -> Any:
         """The value of a plain scalar, by the rule of the module's docstring."""
@@ -328,9 +321,8 @@ class _Builder:
             return _WORDS.get(text, text)
         if _INT.match(text):
             if len(text.lstrip("+-")) > MAX_DIGITS:
-                raise self._fault(
-                    "the number has too many digits", event, f"at most {MAX_DIGITS}", kind=LimitError
-                )
+                expected = f"at most {MAX_DIGITS}"
+                raise self._fault("the number has too many digits", event, expected, kind=LimitError)
             return int(text)
         if _FLOAT.match(text):
             value = float(text)

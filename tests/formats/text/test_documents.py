@@ -17,7 +17,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from simsched.errors import FormatError, LimitError, clip
-from simsched.formats.text.diagnostics import Locations, locate
+from simsched.formats.text.diagnostics import Locations
 from simsched.formats.text.documents import load_document, read_bytes, read_text
 from simsched.formats.text.excerpts import format_path, parse_path
 from simsched.formats.text.json_text import decode_json_bulk, load_json
@@ -360,12 +360,17 @@ def test_every_yaml_value_is_found_where_json_is_written(value):
 
 def test_places_in_block_yaml():
     text = "version: 1\nresources:\n  - type: slot\n    with:\n      - {type: core, count: x}\n"
-    assert locate(text, "resources[0].with[0].count") == (5, 29)
-    assert locate(text, ("resources", 0, "with", 0, "count"), key=True) == (5, 22)
-    assert locate(text, "resources[0].label") == (3, 5)
-    assert locate(text, "nothing.here") == (1, 1)
-    assert locate("a: 1\n---\nb:\n  c: 2", "b.c", document=1) == (4, 6)
-    assert locate("a: 1\nb: [", "a") == (1, 4)
+    spots = Locations.of(text)
+    assert spots.value("resources[0].with[0].count") == (5, 29)
+    assert spots.key(("resources", 0, "with", 0, "count")) == (5, 22)
+    assert spots.value("resources[0].label") == (3, 5)
+    assert spots.value("nothing.here") == (1, 1)
+    assert Locations.of("a: 1\n---\nb:\n  c: 2", document=1).value("b.c") == (4, 6)
+    assert Locations.of("a: 1\nb: [").value("a") == (1, 4)
+
+
+def test_a_flow_mapping_with_an_escape_that_json_has_not():
+    assert Locations.of('{a: 1, "\\x41": 2}').key(("A",)) == (1, 8)
 
 
 @given(st.lists(words.filter(bool) | st.integers(0, 99)))
