@@ -17,7 +17,7 @@ from simsched.formats.text.excerpts import place
 from simsched.formats.text.xml_tree import Element, parse_xml, write_xml
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Mapping
 
     from simsched.formats.rfc.hostlist import Hostlist
 
@@ -143,8 +143,37 @@ class _Checker:
         element = replace(element, children=tuple(children))
         self.repeated(element, properties)
         self.not_empty(element)
-        _SHAPES.get(element.name, _nothing)(self, element)
+        self.rules(element)
         return element
+
+    def rules(self, element: Element) -> None:
+        """The rules of one containment element."""
+        name = element.name
+        if name in ("Job", "JobGroup") and not element.value("Id"):
+            self.fault(element, f"a {name} without Id", "the element Id")
+        if name == "JobGroup" and element.first("Job") is None:
+            self.fault(element, "a JobGroup without jobs", "one Job or more")
+        kind = _INSIDE.get(name.removesuffix("Defaults"))
+        seen: set[str] = set()
+        for child in element.all(kind) if kind and name != "JobGroupDefaults" else ():
+            own = child.value("Id")
+            if own is not None and own in seen:
+                self.fault(child, f"{kind} id {clip(own)!r} occurs twice", "ids that differ")
+            seen.add(own or "")
+        if name == "Data":
+            for group in element.all("JobGroup"):
+                found = {own: job for job in group.all("Job") if (own := job.value("Id"))}
+                for own in found.keys() & seen:
+                    self.fault(found[own], f"Job id {clip(own)!r} occurs twice", "ids that differ")
+                seen |= found.keys()
+        if name in ("Job", "JobDefaults"):
+            start, end = element.first("StartTime"), element.first("EndTime")
+            times = [child.text.strip() for child in (start, end) if child is not None]
+            if len(times) < 2 or any(_misfit(time, "DateTime") for time in times):  # a fault of its own
+                return
+            if int(times[1]) < int(times[0]):
+                message = f"EndTime {times[1]} is before StartTime {times[0]}"
+                self.fault(end or element, message, "a later time")
 
     def category(
         self,
@@ -171,15 +200,11 @@ class _Checker:
             else:
                 children.append(self.stranger(raw, element))
         if element.name == "Delivered" and len(self.faults) == before:
-            self.balanced(children)
+            try:
+                group_signs(children, self.where)  # they have to balance; they are kept and not evaluated
+            except FormatError as error:
+                self.faults.append(error)
         return replace(element, children=tuple(children))
-
-    def balanced(self, children: list[Element]) -> None:
-        """Check that the groups of Delivered balance; they are kept and not evaluated."""
-        try:
-            group_signs(children, self.where)
-        except FormatError as error:
-            self.faults.append(error)
 
     def holds_text(self, element: Element) -> None:
         """Report text in an element that may contain elements only."""
@@ -241,14 +266,13 @@ class _Checker:
     def attributes(self, element: Element, known: tuple[str, ...]) -> None:
         """The attributes of an element: known, and of known values."""
         for name, value in element.attributes:
-            if name == "xmlns" or name.startswith(("xmlns:", "xsi:", "xml:")):
+            # `policed` has checked the value of the policy
+            if name in ("xmlns", "awarenessPolicy") or name.startswith(("xmlns:", "xsi:", "xml:")):
                 continue
-            if name not in (*known, "awarenessPolicy"):
+            if name not in known:
                 hint = "this attribute inside Requested" if name in vocabulary.REQUESTED else None
                 self.unknown(element, f"attribute {clip(name)} is not known in <{element.name}>", hint)
                 continue
-            if name == "awarenessPolicy":
-                continue  # `policed` has checked its value
             if reason := _out_of_place(element, name):
                 self.unknown(element, f"attribute {name} has no meaning in <{element.name}>{reason}")
                 continue
@@ -286,69 +310,9 @@ class _Checker:
                 self.fault(child, f"<{child.name}> occurs twice in <{element.name}>", "one")
             seen.add(child.name)
 
-    def unique(self, element: Element, kind: str) -> None:
-        """The ids of the `kind` elements in `element` differ."""
-        seen: set[str] = set()
-        for child in element.all(kind):
-            own = child.value("Id")
-            if own is not None and own in seen:
-                self.fault(child, f"{kind} id {clip(own)!r} occurs twice", "ids that differ")
-            seen.add(own or "")
 
-
-# -- rules of one containment element ---------------------------------------------------
-
-
-def _nothing(_checker: _Checker, _element: Element) -> None:
-    """No rule."""
-
-
-def _check_job(checker: _Checker, job: Element) -> None:
-    if not job.value("Id"):
-        checker.fault(job, "a Job without Id", "the element Id")
-    _check_job_defaults(checker, job)
-
-
-def _check_job_defaults(checker: _Checker, job: Element) -> None:
-    checker.unique(job, "TaskGroup")
-    start, end = job.first("StartTime"), job.first("EndTime")
-    times = [child.text.strip() for child in (start, end) if child is not None]
-    if len(times) < 2 or any(_misfit(time, "DateTime") for time in times):  # a fault of its own
-        return
-    if int(times[1]) < int(times[0]):
-        checker.fault(end or job, f"EndTime {times[1]} is before StartTime {times[0]}", "a later time")
-
-
-def _check_job_group(checker: _Checker, group: Element) -> None:
-    if not group.value("Id"):
-        checker.fault(group, "a JobGroup without Id", "the element Id")
-    if group.first("Job") is None:
-        checker.fault(group, "a JobGroup without jobs", "one Job or more")
-    checker.unique(group, "Job")
-
-
-def _check_task_group(checker: _Checker, group: Element) -> None:
-    checker.unique(group, "Task")
-
-
-def _check_data(checker: _Checker, data: Element) -> None:
-    checker.unique(data, "Job")
-    seen: set[str] = {own for job in data.all("Job") if (own := job.value("Id"))}
-    for group in data.all("JobGroup"):
-        found = {own: job for job in group.all("Job") if (own := job.value("Id"))}
-        for own in found.keys() & seen:
-            checker.fault(found[own], f"Job id {clip(own)!r} occurs twice", "ids that differ")
-        seen |= found.keys()
-
-
-_SHAPES: dict[str, Callable[[_Checker, Element], None]] = {
-    "Data": _check_data,
-    "JobGroup": _check_job_group,
-    "Job": _check_job,
-    "JobDefaults": _check_job_defaults,
-    "TaskGroup": _check_task_group,
-    "TaskGroupDefaults": _check_task_group,
-}
+_INSIDE = {"Data": "Job", "JobGroup": "Job", "Job": "TaskGroup", "TaskGroup": "Task"}
+"""The elements of which several in one element need ids that differ."""
 
 _KINDS = {
     "String": "text",
@@ -417,21 +381,28 @@ def merged(own: Element, defaults: Element | None) -> Element:
     """
     if defaults is None:
         return own
-    own_keys = {_key(child) for child in _requested(own)}
+    own_keys = {_key(child) for child in (*own.children, *_inside(own, "Requested"))}
     children = [
         c for c in defaults.children if c.name not in _APART and c.name != "Id" and _key(c) not in own_keys
     ]
     children += [child for child in own.children if child.name not in _APART]
-    requested = _inside(own, "Requested")
-    older = [child for child in _inside(defaults, "Requested") if _key(child) not in own_keys]
-    children += _wrapped("Requested", (*older, *requested), own, defaults)
-    delivered = _inside(own, "Delivered")
-    known = {_key(child) for child in delivered}
-    older = [child for child in _inside(defaults, "Delivered") if _key(child) not in known]
-    children += _wrapped("Delivered", (*older, *delivered), own, defaults)
-    children += _environment(own, defaults)
+    for category in ("Requested", "Delivered"):
+        mine = _inside(own, category)
+        keys = own_keys if category == "Requested" else {_key(child) for child in mine}
+        older = [child for child in _inside(defaults, category) if _key(child) not in keys]
+        model = own.first(category) or defaults.first(category)
+        if model is not None and (older or mine):
+            children.append(replace(model, children=(*older, *mine)))
+    mine, theirs = own.first("Environment"), defaults.first("Environment")
+    if mine is not None and theirs is not None:
+        keys = {_key(child) for child in mine.children}
+        older = [child for child in theirs.children if _key(child) not in keys]
+        mine = replace(mine, children=(*older, *mine.children))
+    children += [part for part in (mine or theirs,) if part is not None]
     for kind in ("TaskGroup", "Task"):
-        children += _defaults_of(f"{kind}Defaults", own, defaults)
+        # the defaults for inner elements: those of the element over those of its own defaults
+        mine, theirs = own.first(f"{kind}Defaults"), defaults.first(f"{kind}Defaults")
+        children += [part for part in (theirs if mine is None else merged(mine, theirs),) if part is not None]
         children += list(own.all(kind)) or list(defaults.all(kind))
     return replace(own, children=tuple(children))
 
@@ -446,35 +417,6 @@ def _key(child: Element) -> tuple[str | None, ...]:
 def _inside(element: Element, category: str) -> tuple[Element, ...]:
     """The properties in all elements of one category."""
     return tuple(child for part in element.all(category) for child in part.children)
-
-
-def _requested(element: Element) -> Iterable[Element]:
-    """Properties outside categories and in Requested."""
-    return (*(c for c in element.children if c.name not in _APART), *_inside(element, "Requested"))
-
-
-def _wrapped(category: str, children: tuple[Element, ...], own: Element, defaults: Element) -> list[Element]:
-    """The category element with these children, or nothing."""
-    model = own.first(category) or defaults.first(category)
-    return [replace(model, children=children)] if model is not None and children else []
-
-
-def _environment(own: Element, defaults: Element) -> list[Element]:
-    """The variables of both; those of the element win."""
-    mine, theirs = own.first("Environment"), defaults.first("Environment")
-    if mine is None or theirs is None:
-        return [part for part in (mine or theirs,) if part is not None]
-    own_keys = {_key(child) for child in mine.children}
-    older = tuple(child for child in theirs.children if _key(child) not in own_keys)
-    return [replace(mine, children=older + mine.children)]
-
-
-def _defaults_of(name: str, own: Element, defaults: Element) -> list[Element]:
-    """The defaults for inner elements: those of the element over those of its own defaults."""
-    mine, theirs = own.first(name), defaults.first(name)
-    if mine is None:
-        return [theirs] if theirs is not None else []
-    return [merged(mine, theirs)]
 
 
 STATES = {
@@ -536,20 +478,13 @@ def delivered(job: Element, result: DeliveredValues) -> Element:
     on_hold = result.state == "PENDING" and (job.value("State") or "").strip() == "Hold"
     values = {
         "State": "Hold" if on_hold else state,  # a job on hold stays on hold
-        "StartTime": _seconds(result.start),
-        "EndTime": _seconds(result.end),
-        "ExitCode": _whole(result.exit_code),
+        "StartTime": None if result.start is None else round(result.start),
+        "EndTime": None if result.end is None else round(result.end),
+        "ExitCode": result.exit_code,
         "StatusMessage": result.message,
     }
-    new = [Element(name, (), text) for name, text in values.items() if text is not None]
+    new = [Element(name, (), str(value)) for name, value in values.items() if value is not None]
     names = ("State", "StartTime", "EndTime", "Delivered", *(element.name for element in new))
-    if properties := _properties(result):
-        new.append(Element("Delivered", (), "", tuple(properties)))
-    kept = job.without(*names).children
-    return replace(job, children=(*kept, *new))
-
-
-def _properties(result: DeliveredValues) -> list[Element]:
     found = []
     if result.processors is not None:
         found.append(Element("Processors", (), str(result.processors)))
@@ -560,12 +495,6 @@ def _properties(result: DeliveredValues) -> list[Element]:
         found.append(Element("Duration", (), str(round(result.end) - round(result.start))))
     if result.memory is not None:
         found.append(Element("Memory", (("units", "MB"),), f"{result.memory:g}"))
-    return found
-
-
-def _seconds(value: float | None) -> str | None:
-    return None if value is None else str(round(value))
-
-
-def _whole(value: int | None) -> str | None:
-    return None if value is None else str(value)
+    if found:
+        new.append(Element("Delivered", (), "", tuple(found)))
+    return replace(job, children=(*job.without(*names).children, *new))

@@ -97,7 +97,9 @@ def expression(elements: Iterable[Element], where: str | None = None) -> Tree | 
         leaf: Tree | None = Term(element)
         if _weight(element):
             others = weighted.pop(topic(element), None) if _weight(element) > 0 else None
-            leaf = _alternatives(others) if others else None
+            others = sorted(others or (), key=_weight, reverse=True)
+            terms = tuple(Term(other) for other in others)
+            leaf = Junction(False, terms) if len(terms) > 1 else next(iter(terms), None)
         conj = element.attribute("conj") or "And"
         for _ in range(sign):
             stack.append((None, conj))
@@ -132,11 +134,6 @@ def group_signs(elements: Sequence[Element], where: str | None) -> list[int]:
     first = next(e for e in elements if e.attribute("group"))
     spot = place(where, first.line, first.column)
     raise FormatError("the group attributes do not balance", where=spot, expected="each opened group closed")
-
-
-def _alternatives(elements: list[Element]) -> Tree:
-    ordered = sorted(elements, key=_weight, reverse=True)
-    return Junction(False, tuple(Term(e) for e in ordered)) if len(ordered) > 1 else Term(ordered[0])
 
 
 def _combined(left: Tree | None, conj: str, right: Tree | None) -> Tree | None:
@@ -214,20 +211,18 @@ def by_topic(tree: Tree | None, mixed: Callable[[Element], None]) -> dict[str, T
             found[name] = Junction(True, (found[name], part)) if name in found else part
         elif isinstance(part, Junction) and part.every:
             pending[:0] = part.parts
-        elif isinstance(part, Negation):
-            pending.insert(0, _denied(part.part))
+        elif isinstance(part, Negation):  # which is pushed one level down
+            tree = part.part
+            if isinstance(tree, Junction):
+                tree = Junction(not tree.every, tuple(Negation(inner) for inner in tree.parts))
+            else:
+                tree = tree.part if isinstance(tree, Negation) else part
+            pending.insert(0, tree)
         elif isinstance(part, Junction):
             if not topics <= set(CREDENTIALS):
                 mixed(next(leaves(part)))
             pending.insert(0, part.parts[0])
     return found
-
-
-def _denied(tree: Tree) -> Tree:
-    """The opposite of an expression, its negations pushed one level down."""
-    if isinstance(tree, Junction):
-        return Junction(not tree.every, tuple(Negation(part) for part in tree.parts))
-    return tree.part if isinstance(tree, Negation) else Negation(tree)
 
 
 def number_set(tree: Tree, value: Callable[[Element], Fraction]) -> Idset:

@@ -14,7 +14,7 @@ from simsched.formats.jobspec.jobspec import CANONICAL, DEFAULT_COMMAND, Jobspec
 from simsched.formats.rfc.constraint import ANY, to_json
 from simsched.formats.rfc.dependency import Dependency
 from simsched.formats.sss import vocabulary
-from simsched.formats.sss.document import merged
+from simsched.formats.sss.document import merged, read_document
 from simsched.formats.sss.expressions import ENDLESS, Tree, first_value, number_set
 from simsched.formats.sss.requirements import JobRequest, Requester
 from simsched.formats.text.excerpts import place
@@ -127,6 +127,8 @@ def _record(
     job: Element, group: str | None, dependencies: tuple[Dependency, ...], requester: Requester
 ) -> JobRecord:
     request = requester.request(job)
+    # the seconds that the job ran by its record; of several machines, the longest
+    ran = max((int(c.text) for part in job.all("Delivered") for c in part.all("Duration")), default=None)
     start, end = _time(job, "StartTime"), _time(job, "EndTime")
     state = job.value("State")
     holds = [hold for hold in job.all("Hold") if hold.text.strip().lower() not in ("", "none")]
@@ -147,7 +149,7 @@ def _record(
         start=start,
         end=end,
         duration=duration,
-        runtime=end - start if start is not None and end is not None else _delivered_duration(job),
+        runtime=end - start if start is not None and end is not None else ran,
         deadline=_time(job, "Deadline"),
         priority=_time(job, "Priority"),
         hold=bool(holds) or state == "Hold",
@@ -170,8 +172,9 @@ def _jobspec(
     }
     if name := job.value("Name"):
         system["job"] = {"name": name}
-    if variables := _environment(job):
-        system["environment"] = variables
+    environment = job.first("Environment")
+    if environment is not None and (variables := list(environment.all("Variable"))):
+        system["environment"] = {child.attribute("name") or "": child.text for child in variables}
     if request.constraint != ANY:
         system["constraints"] = to_json(request.constraint)
     if dependencies:
@@ -199,13 +202,6 @@ def _task(label: str, scope: Element, job: Element) -> Task:
     )
 
 
-def _environment(job: Element) -> dict[str, str]:
-    environment = job.first("Environment")
-    if environment is None:
-        return {}
-    return {child.attribute("name") or "": child.text for child in environment.all("Variable")}
-
-
 def _time(job: Element, name: str) -> int | None:
     text = job.value(name)
     return int(text) if text else None
@@ -224,12 +220,6 @@ def _duration(tree: Tree | None) -> int | None:
     if not found:
         return None
     return found.last if found.last < ENDLESS else found.first
-
-
-def _delivered_duration(job: Element) -> int | None:
-    """The seconds that a job ran by its record; of several machines, the longest."""
-    found = [int(c.text) for part in job.all("Delivered") for c in part.all("Duration")]
-    return max(found, default=None)
 
 
 # -- dependencies ---------------------------------------------------------------------
@@ -296,17 +286,13 @@ def _ordered(records: list[JobRecord], where: str | None) -> list[JobRecord]:
             if not waiting[follower]:
                 heapq.heappush(ready, follower)
     if len(ordered) < len(records):
-        raise _cycle(records, waiting, where)
+        cycle = find_cycle(dict(enumerate(waiting)))
+        names = " -> ".join(clip(records[n].id, 30) for n in reversed(cycle[:12]))
+        spot = place(where, records[cycle[0]].line, 1)
+        raise FormatError(
+            f"jobs wait for each other: {names}", where=spot, expected="no cycle of dependencies"
+        )
     return ordered
-
-
-def _cycle(records: list[JobRecord], waiting: list[set[int]], where: str | None) -> FormatError:
-    """Return an error that names the jobs of one cycle."""
-    cycle = find_cycle(dict(enumerate(waiting)))
-    number = cycle[0]
-    names = " -> ".join(clip(records[n].id, 30) for n in reversed(cycle[:12]))
-    spot = place(where, records[number].line, 1)
-    return FormatError(f"jobs wait for each other: {names}", where=spot, expected="no cycle of dependencies")
 
 
 # -- documents in text ----------------------------------------------------------------
@@ -329,8 +315,6 @@ def job_objects(
     `names` returns the names of a cluster, against which patterns are matched; `warn` is called with each
     warning of the awareness policy Warn.  Raises `FormatError`.
     """
-    from simsched.formats.sss.document import read_document
-
     cluster = names() if names is not None and has_patterns(text) else None
     records, warnings = job_records(read_document(text, where), where, cluster=cluster)
     if warn is not None:

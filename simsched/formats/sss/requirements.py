@@ -42,7 +42,7 @@ from simsched.formats.sss.expressions import (
 from simsched.formats.text.excerpts import place
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from simsched.formats.text.xml_tree import Element
 
@@ -95,22 +95,17 @@ class VertexLayout:
         """Nodes with a number of slots each."""
         return ResourceVertex("node", count_of(count), id=self.node_id, with_=(self.slot(slots, label),))
 
-    def uneven(self, sizes: dict[int, int]) -> tuple[ResourceVertex, ...]:
+    def uneven(self, sizes: Mapping[int, int]) -> tuple[ResourceVertex, ...]:
         """Nodes by how many tasks they have: {tasks: nodes}."""
-        result = []
-        for number, (tasks, nodes) in enumerate(sizes.items()):
-            label = self.label if not number else f"{self.label}-{number + 1}"
-            result.append(self.node(one(nodes), one(tasks), label))
-        return tuple(result)
+        labels = (self.label if not number else f"{self.label}-{number + 1}" for number in range(len(sizes)))
+        rows = zip(sizes.items(), labels, strict=True)
+        return tuple(self.node(one(nodes), one(tasks), label) for (tasks, nodes), label in rows)
 
     def _by_geometry(self) -> tuple[ResourceVertex, ...]:
         total = sum(self.geometry)
         self._agree(self.tasks, total, "tasks", "TaskCount", "Geometry")
         self._agree(self.nodes, len(self.geometry), "nodes", "NodeCount", "Geometry")
-        sizes: dict[int, int] = {}
-        for tasks in self.geometry:
-            sizes[tasks] = sizes.get(tasks, 0) + 1
-        return self.uneven(sizes)
+        return self.uneven(Counter(self.geometry))
 
     @staticmethod
     def _agree(requested: Idset | None, found: int, what: str, one_name: str, other_name: str) -> None:
@@ -248,8 +243,8 @@ GRAIN = Fraction(1, 1000)
 """The share of an amount that rounding up may add before a smaller unit is used."""
 
 
-class ScopeReader:
-    """Reads the request of one job, task group or task, topic by topic; `Requester` combines scopes.
+class Requester:
+    """Reads the requests of jobs: those of their task groups and tasks, topic by topic, combined.
 
     It knows the file and the cluster's names, and collects warnings.
     """
@@ -279,12 +274,13 @@ class ScopeReader:
 
     def topics(self, scope: Element) -> dict[str, Tree]:
         """The request of a job, task group or task, by topic, without the delivered properties."""
-        blocks = [[child for child in part.children if _is_request(child)] for part in _blocks(scope)]
+        parts = (scope, *scope.all("Requested"))  # each with its own conj
+        blocks = [[child for child in part.children if _is_request(child)] for part in parts]
         for element in (element for block in blocks for element in block):
             self.refuse(element)
         found = (expression(block, self.where) for block in blocks)
-        parts = tuple(tree for tree in found if tree is not None)
-        tree = Junction(True, parts) if len(parts) > 1 else parts[0] if parts else None
+        trees = tuple(tree for tree in found if tree is not None)
+        tree = Junction(True, trees) if len(trees) > 1 else next(iter(trees), None)
         return by_topic(
             tree,
             lambda e: self.unsupported(
@@ -404,52 +400,6 @@ class ScopeReader:
                 return ANY
             self.unsupported(next(leaves(tree)), error.message, error.expected)
             return ANY
-
-
-def _blocks(scope: Element) -> tuple[Element, ...]:
-    """Return the elements with requested properties: the scope and each Requested, each with its own conj."""
-    return (scope, *scope.all("Requested"))
-
-
-def _is_request(child: Element) -> bool:
-    """Whether a property is a part of the request, and not of the resources used."""
-    known = vocabulary.JOB_PROPERTIES.get(child.name)
-    return (
-        known is not None
-        and (known.category or known.use == "refused")
-        and child.attribute("context") != "Used"
-    )
-
-
-def _unit(element: Element) -> str:
-    """The unit of a size, one that jobspecs have too."""
-    unit = element.attribute("units") or "MB"
-    return unit if unit in UNITS else "YB" if unit in _SCALE else "MB"
-
-
-def _amount(element: Element, *, unit: str) -> Fraction:
-    """A size in another unit."""
-    own = element.attribute("units") or "MB"
-    factor = Fraction(_SCALE.get(own, _SCALE["MB"]), _SCALE[unit])
-    return amount(element) * factor
-
-
-_LABEL = re.compile(r"[^A-Za-z0-9_.-]+")
-
-
-@dataclass(frozen=True, slots=True)
-class JobRequest:
-    """The request of a job: vertices, the constraint on its nodes, the slots' labels with their scopes."""
-
-    resources: tuple[ResourceVertex, ...]
-    constraint: Constraint
-    scopes: tuple[tuple[str, Element], ...]
-    processors: int | None
-    topics: dict[str, Tree] = field(default_factory=dict)
-
-
-class Requester(ScopeReader):
-    """Reads the requests of jobs: those of their task groups and tasks, combined."""
 
     def request(self, job: Element) -> JobRequest:
         """Return the request of a job whose defaults are merged in."""
@@ -658,7 +608,9 @@ class Requester(ScopeReader):
                     job, f"Processors {processors} and the {total} tasks of the task groups"
                 )
             return [replace(draft, layout=replace(draft.layout, cores=each)) for draft in drafts]
-        sums = _total(_times(draft.layout.tasks, draft.layout.cores) for draft in drafts)
+        counts = [(draft.layout.tasks or one(1), draft.layout.cores) for draft in drafts]
+        single = all(len(count) == len(cores) == 1 for count, cores in counts)
+        sums = sum(count.first * cores.first for count, cores in counts) if single else None
         if sums is not None and sums not in processors:
             raise self.contradiction(job, f"Processors {processors} and the {sums} of the task groups")
         return drafts
@@ -678,6 +630,43 @@ class Requester(ScopeReader):
             return layout.vertices(lambda what: self.unsupported(scope, f"{what} cannot be tied together"))
         except FormatError as error:
             raise (self.at(scope, error) if error.where is None else error) from None
+
+
+def _is_request(child: Element) -> bool:
+    """Whether a property is a part of the request, and not of the resources used."""
+    known = vocabulary.JOB_PROPERTIES.get(child.name)
+    return (
+        known is not None
+        and (known.category or known.use == "refused")
+        and child.attribute("context") != "Used"
+    )
+
+
+def _unit(element: Element) -> str:
+    """The unit of a size, one that jobspecs have too."""
+    unit = element.attribute("units") or "MB"
+    return unit if unit in UNITS else "YB" if unit in _SCALE else "MB"
+
+
+def _amount(element: Element, *, unit: str) -> Fraction:
+    """A size in another unit."""
+    own = element.attribute("units") or "MB"
+    factor = Fraction(_SCALE.get(own, _SCALE["MB"]), _SCALE[unit])
+    return amount(element) * factor
+
+
+_LABEL = re.compile(r"[^A-Za-z0-9_.-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class JobRequest:
+    """The request of a job: vertices, the constraint on its nodes, the slots' labels with their scopes."""
+
+    resources: tuple[ResourceVertex, ...]
+    constraint: Constraint
+    scopes: tuple[tuple[str, Element], ...]
+    processors: int | None
+    topics: dict[str, Tree] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -722,12 +711,6 @@ def _total(sets: Iterable[Idset | None]) -> int | None:
             return None
         total += single.first
     return total
-
-
-def _times(tasks: Idset | None, cores: Idset) -> Idset:
-    """The product of single numbers; several numbers stay several."""
-    count = tasks or one(1)
-    return one(count.first * cores.first) if len(count) == len(cores) == 1 else Idset(((1, 2),))
 
 
 def _processors(vertices: Iterable[ResourceVertex]) -> int | None:

@@ -56,7 +56,9 @@ def job_element(
     }
     children = [Element(name, (), str(text)) for name, text in values.items() if text is not None]
     children += _dependencies(jobspec)
-    children += _environment(system.get("environment") or {})
+    if variables := system.get("environment"):
+        inner = tuple(Element("Variable", (("name", key),), str(value)) for key, value in variables.items())
+        children.append(Element("Environment", (), "", inner))
     requested: list[Element] = []
     if jobspec.duration:
         requested.append(Element("Duration", (), str(int(-(-jobspec.duration // 1)))))
@@ -71,15 +73,13 @@ def job_element(
         children += more
         requested += counts
     else:
-        children += [_task_group(jobspec, scope) for scope in scopes]
+        for scope in scopes:
+            more, counts = _scope(jobspec, scope, alone=False)
+            inner = (*more, Element("Requested", (), "", tuple(counts)))
+            children.append(Element("TaskGroup", (), "", inner))
     if requested:
         children.append(Element("Requested", (), "", tuple(requested)))
     return Element("Job", (), "", tuple(children))
-
-
-def _task_group(jobspec: Jobspec, scope: ResourceVertex) -> Element:
-    more, counts = _scope(jobspec, scope, alone=False)
-    return Element("TaskGroup", (), "", (*more, Element("Requested", (), "", tuple(counts))))
 
 
 def _scope(jobspec: Jobspec, vertex: ResourceVertex, *, alone: bool) -> tuple[list[Element], list[Element]]:
@@ -181,13 +181,6 @@ def _command(jobspec: Jobspec, label: str | None) -> list[Element]:
     return found
 
 
-def _environment(variables: dict[str, object]) -> list[Element]:
-    if not variables:
-        return []
-    inner = tuple(Element("Variable", (("name", name),), str(value)) for name, value in variables.items())
-    return [Element("Environment", (), "", inner)]
-
-
 def _dependencies(jobspec: Jobspec) -> Iterable[Element]:
     found = []
     for dependency in jobspec.dependencies:
@@ -208,11 +201,10 @@ def _dependencies(jobspec: Jobspec) -> Iterable[Element]:
 
 def constraint_elements(constraint: Constraint) -> list[Element]:
     """The requested properties of a constraint; RequestError for one on ranks or on nothing."""
-    return [_with(element, attributes) for element, attributes in _sequence(constraint, "And")]
-
-
-def _with(element: Element, attributes: dict[str, str]) -> Element:
-    return Element(element.name, (*element.attributes, *attributes.items()), element.text)
+    return [
+        Element(element.name, (*element.attributes, *attributes.items()), element.text)
+        for element, attributes in _sequence(constraint, "And")
+    ]
 
 
 def _sequence(constraint: Constraint, conj: str) -> Iterator[tuple[Element, dict[str, str]]]:
