@@ -17,6 +17,7 @@ from simsched.graph.resource_graph import (
     children_map,
     containment_root,
     execution_targets,
+    inside,
     mark_finished,
     parents,
     pool_of,
@@ -57,9 +58,7 @@ def add_vertices(graph: ResourceGraph, pools: Iterable[tuple[str, Pool]]) -> Non
     for key, pool in pools:
         if key in nodes:
             raise ClusterError("two vertices have this id", where=f"vertex {key!r}")
-        nodes[key] = {"pool": pool}
-        after[key] = {}
-        before[key] = {}
+        nodes[key], after[key], before[key] = {"pool": pool}, {}, {}
 
 
 def add_tree(graph: ResourceGraph, rows: Iterable[tuple[str, Pool, str]]) -> None:
@@ -132,29 +131,24 @@ def finish(graph: ResourceGraph) -> ResourceGraph:
         if containment is not a tree over its vertices, if another subsystem has a cycle, if
         there is no execution target, or if two targets have one rank.
     """
-    survey = survey_of(graph)
-    _settle(graph, survey)
-    return _frozen(graph, survey)
-
-
-def settle(graph: ResourceGraph) -> list[str]:
-    """Do the work of `finish` except for freezing; return the execution targets."""
-    return _settle(graph, survey_of(graph))
-
-
-def _frozen(graph: ResourceGraph, survey: Survey) -> ResourceGraph:
     import networkx as nx
 
+    survey = survey_of(graph)
+    settle(graph, survey)
     frozen = mark_finished(nx.freeze(graph))
     vars(frozen)[KEPT] = survey
     return frozen
 
 
-def _settle(graph: ResourceGraph, survey: Survey) -> list[str]:
+def settle(graph: ResourceGraph, survey: Survey | None = None) -> list[str]:
+    """Do the work of `finish` except for freezing; return the execution targets."""
+    survey = survey or survey_of(graph)
     _note_root(graph, survey.below)
     for subsystem in survey.names:
         if subsystem != CONTAINMENT:
-            check_acyclic(children_map(graph, subsystem), subsystem)
+            cycle = find_cycle(children_map(graph, subsystem))
+            if cycle:
+                raise ClusterError(f"a cycle in subsystem {subsystem!r}: {_text_of(cycle)}")
     _check_totals(graph)
     return _give_ranks(graph, survey.below)
 
@@ -167,7 +161,8 @@ def _note_root(graph: ResourceGraph, below: Mapping[str, list[str]]) -> None:
     if not len(graph):
         raise ClusterError("the cluster is empty: it has no vertices", expected="an execution target")
     contained = set(chain.from_iterable(below.values()))
-    roots = [v for v in graph if v not in contained and _belongs(graph, v, below)]
+    # a vertex without parent is part of containment unless another subsystem alone has it
+    roots = [v for v in graph if v not in contained and (v in below or not (graph.adj[v] or graph.pred[v]))]
     check_tree(below, contained, roots)
     graph.graph["root"] = roots[0]
 
@@ -189,11 +184,6 @@ def _check_totals(graph: ResourceGraph) -> None:
             raise ClusterError(
                 f"{size:,} {unit or 'units'} of type {kind!r} exceed the largest possible total"
             )
-
-
-def _belongs(graph: ResourceGraph, vertex: str, below: Mapping[str, list[str]]) -> bool:
-    """Whether a vertex without parent is part of containment: yes, unless another subsystem has it."""
-    return vertex in below or not (graph.adj[vertex] or graph.pred[vertex])
 
 
 def _give_ranks(graph: ResourceGraph, below: Mapping[str, list[str]]) -> list[str]:
@@ -232,9 +222,8 @@ def check_tree(below: Mapping[str, list[str]], contained: Set[str], roots: Seque
     # More edges than contained vertices: one of them has two parents.  After that, every contained
     # vertex has one parent, so those that the root does not reach are on a cycle or below one.
     if len(contained) < sum(map(len, below.values())):
-        _parents_by_child(below)
+        _refuse_two_parents(below)
     if not roots:
-        _parents_by_child(below)
         cycle = _text_of(find_cycle(below)) or "no containment edges"
         raise ClusterError(f"containment has no root: {cycle}", expected="one root above all others")
     if len(roots) > 1:
@@ -242,25 +231,11 @@ def check_tree(below: Mapping[str, list[str]], contained: Set[str], roots: Seque
         raise ClusterError(
             f"containment has {len(roots)} roots: {named}", expected="one root above all others"
         )
-    if _count_below(roots[0], below) < len(contained):
-        _parents_by_child(below)
+    if sum(1 for _ in inside(below, roots[0])) < len(contained):
         raise ClusterError(f"a cycle in containment: {_text_of(find_cycle(below))}")
 
 
-def check_acyclic(below: Mapping[str, list[str]], subsystem: str) -> None:
-    """Check that no vertex of a subsystem is below itself.
-
-    Raises
-    ------
-    ClusterError
-        with the cycle.
-    """
-    cycle = find_cycle(below)
-    if cycle:
-        raise ClusterError(f"a cycle in subsystem {subsystem!r}: {_text_of(cycle)}")
-
-
-def _parents_by_child(below: Mapping[str, list[str]]) -> dict[str, str]:
+def _refuse_two_parents(below: Mapping[str, list[str]]) -> None:
     parent: dict[str, str] = {}
     for above, row in below.items():
         for child in row:
@@ -269,23 +244,11 @@ def _parents_by_child(below: Mapping[str, list[str]]) -> dict[str, str]:
                     f"two parents in containment: {parent[child]!r} and {above!r}", where=f"vertex {child!r}"
                 )
             parent[child] = above
-    return parent
 
 
 def _text_of(cycle: list[str]) -> str:
     """Return a cycle as text, a long one without its middle."""
     return " -> ".join(cycle if len(cycle) <= 8 else [*cycle[:4], "…", *cycle[-2:]])
-
-
-def _count_below(root: str, below: Mapping[str, list[str]]) -> int:
-    """Return how many vertices the root contains, if none has two parents."""
-    count = 0
-    layer = [root] if root in below else []
-    while layer:
-        rows = [below[vertex] for vertex in layer]
-        count += sum(map(len, rows))
-        layer = [child for child in chain.from_iterable(rows) if child in below]
-    return count
 
 
 def part_of(graph: ResourceGraph, wanted: Mapping[str, Pool]) -> ResourceGraph:
@@ -301,8 +264,11 @@ def part_of(graph: ResourceGraph, wanted: Mapping[str, Pool]) -> ResourceGraph:
     root = containment_root(graph)
     above: dict[str, str | None] = {root: None}
     for key in wanted:
-        way = _way_up(graph, key)
-        if way[-1][0] == root:
+        way, here = [], key
+        while up := parents(graph, here):
+            way.append((here, up[0]))
+            here = up[0]
+        if here == root:
             above.update(reversed(way))
     add_vertices(found, ((key, wanted.get(key) or pool_of(graph, key)) for key in above))
     add_contained(found, ((parent, key) for key, parent in above.items() if parent is not None))
@@ -310,14 +276,3 @@ def part_of(graph: ResourceGraph, wanted: Mapping[str, Pool]) -> ResourceGraph:
         return finish(found)
     except ClusterError:  # without an execution target it is a graph but not a cluster
         return nx.freeze(found)  # type: ignore[no-any-return,unused-ignore]
-
-
-def _way_up(graph: ResourceGraph, key: str) -> list[tuple[str, str | None]]:
-    """Return (vertex, what contains it) from a vertex up to the root."""
-    found: list[tuple[str, str | None]] = []
-    here: str | None = key
-    while here is not None:
-        up = parents(graph, here)
-        found.append((here, up[0] if up else None))
-        here = found[-1][1]
-    return found

@@ -127,20 +127,21 @@ class _Box:
     lines: list[str]
     colour: str
     many: bool
+    width: float
     x: float = 0.0
     y: float = 0.0
-    width: float = 0.0
 
 
 def _laid_out(graph: ResourceGraph, classes: Sequence[Fold]) -> list[_Box]:
     """Place boxes: x by depth, y in the middle of the boxes below."""
-    colours = _Palette()
+    places = dict(_FIXED)  # colours by type: fixed for the usual ones, in turn for others
     boxes = []
     for one in classes:
         lines = _lines(graph, one)
-        colour = colours.of(pool_of(graph, one.vertices[0]).type)
-        boxes.append(_Box(lines, colour, len(one.vertices) > 1))
-        boxes[-1].width = 20 + _CHAR * max(len(line) for line in lines)
+        turn = len(places) - len(_FIXED)
+        place = places.setdefault(pool_of(graph, one.vertices[0]).type, 5 - turn % 6)
+        width = 20 + _CHAR * max(len(line) for line in lines)
+        boxes.append(_Box(lines, _COLOURS[place], len(one.vertices) > 1, width))
     x = float(_MARGIN)
     for depth in range(max(one.depth for one in classes) + 1):
         column = [box for box, one in zip(boxes, classes, strict=True) if one.depth == depth]
@@ -189,20 +190,6 @@ def _spread(column: Sequence[_Box]) -> None:
         for turn, box in enumerate(group if len(group) > 1 else ()):
             box.y = max(_MARGIN + turn * _ROW, middle + (turn - (len(group) - 1) / 2) * _ROW)
         start = end
-
-
-class _Palette:
-    """Colours by type: fixed for the usual ones, in turn for others."""
-
-    def __init__(self) -> None:
-        self._given: dict[str, int] = {}
-
-    def of(self, kind: str) -> str:
-        """Return the colour of a type."""
-        place = _FIXED.get(kind)
-        if place is None:
-            place = self._given.setdefault(kind, 5 - len(self._given) % 6)
-        return _COLOURS[place]
 
 
 def _curve(source: _Box, target: _Box, count: int) -> str:

@@ -243,49 +243,32 @@ def _term(text: str) -> Callable[[Pool], bool]:
     word, equals, operand = text.removeprefix("-").partition("=")
     if not equals or word not in _PREDICATES:
         raise ConfigError(f"unknown term {text!r}", expected=_TERMS)
-    test = _PREDICATES[word](operand)
-    return (lambda pool: not test(pool)) if negated else test
+    read, holds = _PREDICATES[word]
+    wanted = read(operand)
+    return lambda pool: holds(pool, wanted) != negated
 
 
-def _by_type(kind: str) -> Callable[[Pool], bool]:
-    return lambda pool: pool.type == kind
+def _status(text: str) -> str:
+    if text not in STATUSES:
+        raise ConfigError(f"unknown status {text!r}", expected=" or ".join(STATUSES))
+    return text
 
 
-def _by_property(text: str) -> Callable[[Pool], bool]:
-    name, equals, value = text.partition("=")
-    if equals:
-        return lambda pool: pool.properties.get(name) == value
-    return lambda pool: name in pool.properties
+def _has_property(pool: Pool, wanted: tuple[str, str, str]) -> bool:
+    name, equals, value = wanted
+    return pool.properties.get(name) == value if equals else name in pool.properties
 
 
-def _by_status(status: str) -> Callable[[Pool], bool]:
-    if status not in STATUSES:
-        raise ConfigError(f"unknown status {status!r}", expected=" or ".join(STATUSES))
-    return lambda pool: pool.status == status
+def _has_id(pool: Pool, ids: Idset) -> bool:
+    return (pool.id is not None and pool.id in ids) or bool(pool.ids and not ids.isdisjoint(pool.ids))
 
 
-def _by_name(text: str) -> Callable[[Pool], bool]:
-    names = frozenset(Hostlist.parse(text).expand())
-    return lambda pool: pool.name in names
-
-
-def _by_rank(text: str) -> Callable[[Pool], bool]:
-    ranks = Idset.parse(text)
-    return lambda pool: pool.rank is not None and pool.rank in ranks
-
-
-def _by_id(text: str) -> Callable[[Pool], bool]:
-    ids = Idset.parse(text)
-    return lambda pool: (
-        (pool.id is not None and pool.id in ids) or bool(pool.ids and not ids.isdisjoint(pool.ids))
-    )
-
-
-_PREDICATES: dict[str, Callable[[str], Callable[[Pool], bool]]] = {
-    "type": _by_type,
-    "property": _by_property,
-    "status": _by_status,
-    "name": _by_name,
-    "rank": _by_rank,
-    "id": _by_id,
+#: Term → how its operand is read, and whether a pool satisfies it.
+_PREDICATES: dict[str, tuple[Callable[[str], Any], Callable[[Pool, Any], bool]]] = {
+    "type": (str, lambda pool, kind: pool.type == kind),
+    "property": (lambda text: text.partition("="), _has_property),
+    "status": (_status, lambda pool, status: pool.status == status),
+    "name": (lambda text: frozenset(Hostlist.parse(text).expand()), lambda pool, names: pool.name in names),
+    "rank": (Idset.parse, lambda pool, ranks: pool.rank is not None and pool.rank in ranks),
+    "id": (Idset.parse, _has_id),
 }
