@@ -6,6 +6,7 @@ Objects.  Where a command also takes shapes, they are one per line.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import FormatError
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
     from simsched.formats.jobspec.jobspec import Warn
     from simsched.formats.jobspec.vertex import ResourceVertex
-    from simsched.formats.text.diagnostics import Fault
 
 
 def load_jobspec(path: str | Path, *, lenient: Warn | None = None) -> Jobspec:
@@ -72,17 +72,14 @@ def jobspecs_of(
     with collector_paused():
         jobs = _from_lines(text, lenient) if kind == "jsonl" else _from_documents(text, where, lenient)
     if jobs is None:
+        from simsched.formats.text.diagnostics import joined
         from simsched.formats.validate import validate_text
 
         report = validate_text(text, where, "jobspec", lenient=lenient is not None)
-        raise _joined(report.faults, where)
+        raise (
+            joined(report.faults, None) if report.faults else FormatError("there is no jobspec", where=where)
+        )
     return jobs
-
-
-def _joined(faults: tuple[Fault, ...], where: str) -> FormatError:
-    from simsched.formats.text.diagnostics import joined
-
-    return joined(faults, None) if faults else FormatError("there is no jobspec", where=where)
 
 
 def _from_lines(text: str, lenient: Warn | None) -> list[Jobspec] | None:
@@ -123,29 +120,23 @@ def load_resources(path: str | Path) -> list[tuple[ResourceVertex, ...]]:
     YAML or JSON, or shapes, one per line, or SSS Job Objects.  Raises `FormatError`.
     """
     from simsched.formats.sss.records import job_objects
-    from simsched.formats.text.documents import name_of, read_text
+    from simsched.formats.text.documents import load_documents, name_of, read_text
+    from simsched.formats.text.json_text import load_json_line
 
     text, where = read_text(path), name_of(path)
     if is_xml(text):
         return [record.jobspec.resources for record in job_objects(text, where)]
     if looks_like_shapes(text) or detect_kind(text) == "text":
         return [parse_shape(shape, place) for shape, place in read_shapes(text, where)]
-    return [_resources(document, text, where, i) for i, document in enumerate(_documents(text, where))]
-
-
-def _documents(text: str, where: str) -> list[Any]:
-    from simsched.formats.text.documents import load_documents
-    from simsched.formats.text.json_text import load_json_line
-
     if detect_kind(text) == "jsonl":
         lines = enumerate(text.splitlines(), 1)
-        return [load_json_line(line, where, i) for i, line in lines if line.strip()]
-    return load_documents(text, where)
+        documents = [load_json_line(line, where, i) for i, line in lines if line.strip()]
+    else:
+        documents = load_documents(text, where)
+    return [_resources(document, text, where, i) for i, document in enumerate(documents)]
 
 
 def _resources(document: Any, text: str, where: str, number: int) -> tuple[ResourceVertex, ...]:
-    from dataclasses import replace
-
     from simsched.formats.jobspec.jobspec import build_resources
     from simsched.formats.jobspec.validation_rules import resources_faults
     from simsched.formats.text.diagnostics import joined, located
@@ -176,8 +167,13 @@ def requests_of(text: str, where: str, **options: Any) -> list[Jobspec]:
     """
     given = {key: value for key, value in options.items() if value is not None}
     if looks_like_shapes(text) or detect_kind(text) == "text":
-        shapes = read_shapes(text, where)
-        return [_from_shape(shape, place, given) for shape, place in shapes]
+        jobs = []
+        for shape, place in read_shapes(text, where):
+            try:
+                jobs.append(Jobspec.from_shape(shape, **given))
+            except FormatError as error:
+                raise error.at(place) from None
+        return jobs
     return overridden(jobspecs_of(text, where), given)
 
 
@@ -187,20 +183,8 @@ def overridden(jobs: list[Jobspec], given: dict[str, Any]) -> list[Jobspec]:
         return jobs
     donor = Jobspec.from_shape("slot/core", **given)
     keys = {key: value for key, value in donor.system.items() if key != "duration" or "duration" in given}
-    tasks = donor.tasks[0].command if "command" in given else None
-    return [_overridden(job.with_system(**keys), tasks) for job in jobs]
-
-
-def _from_shape(shape: str, place: str, options: dict[str, Any]) -> Jobspec:
-    try:
-        return Jobspec.from_shape(shape, **options)
-    except FormatError as error:
-        raise error.at(place) from None
-
-
-def _overridden(job: Jobspec, command: tuple[str, ...] | None) -> Jobspec:
-    from dataclasses import replace
-
-    if command is None:
-        return job
-    return replace(job, tasks=tuple(replace(task, command=command) for task in job.tasks))
+    found = [job.with_system(**keys) for job in jobs]
+    if "command" not in given:
+        return found
+    command = donor.tasks[0].command
+    return [replace(job, tasks=tuple(replace(task, command=command) for task in job.tasks)) for job in found]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from simsched.errors import FormatError, SimschedError, did_you_mean
 from simsched.formats.jobspec.validation_rules import SYSTEM_KEYS, faults_of
@@ -12,7 +12,6 @@ from simsched.formats.text.diagnostics import CaretError, Fault, located, locate
 from simsched.formats.text.sniffing import looks_like_shapes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path as FilePath
 
     from simsched.formats.text.excerpts import Path
@@ -78,70 +77,52 @@ def validate_text(text: str, where: str, kind: RequestKind = "auto", *, lenient:
     return _documents(text, where, kind, lenient=lenient)
 
 
-class _Findings(NamedTuple):
-    """The faults of one document, and the notes on it."""
+def _checked_document(document: Any, kind: RequestKind, *, lenient: bool) -> tuple[list[Fault], list[str]]:
+    """Return the faults of a document after RFC 25 or RFC 14, as `kind` requests, and notes on it.
 
-    faults: list[Fault]
-    notes: list[str]
-
-
-def _checked_document(document: Any, kind: RequestKind, *, lenient: bool) -> _Findings:
-    """Check a document after RFC 25 or RFC 14, as `kind` requests; one of version 1 may fit either."""
+    One of version 1 may fit either.
+    """
     first = isinstance(document, dict) and document.get("version") == 1
     found = faults_of(document, v1=kind == "v1" or (kind == "auto" and first))
     notes: list[str] = []
     if kind == "auto" and first and found:
         general = faults_of(document)
         misfit = next((fault for fault in found if fault not in general), None)
-        if misfit is not None and (
-            misfit.path[:1] == ("resources",) or _serious(general, lenient=lenient) == []
-        ):
+        good = all(lenient and fault.mild for fault in general)
+        if misfit is not None and (misfit.path[:1] == ("resources",) or good):
             found, notes = general, [f"note: not a V1 jobspec (RFC 25): {misfit}"]
     notes = [f"warning: {fault}" for fault in found if lenient and fault.mild] + notes
-    return _Findings(_serious(found, lenient=lenient), notes)
-
-
-def _serious(faults: list[Fault], *, lenient: bool) -> list[Fault]:
-    return [fault for fault in faults if not (lenient and fault.mild)]
-
-
-_V1: dict[str, bool | None] = {"v1": True, "auto": None, "jobspec": False}
+    return [fault for fault in found if not (lenient and fault.mild)], notes
 
 
 def _documents(text: str, where: str, kind: RequestKind, *, lenient: bool) -> Report:
     """Check YAML documents or one JSON document; each is a jobspec or a list of jobspecs."""
-    from simsched.formats.jobspec.fast import Reader
     from simsched.formats.text.documents import load_documents
 
     try:
         documents = load_documents(text, where)
     except SimschedError as error:
         return Report(where, "jobspec", 0, (as_fault(error, where),))
-    reader = Reader()
     faulty: dict[int, list[Fault]] = {}
     notes: list[str] = []
     count = 0
     for i, document in enumerate(documents):
-        found = faulty[i] = []
+        faulty[i] = []
         for path, item in _items(document):
             count += 1
-            if not reader.passes_document(item, v1=_V1[kind]):
-                findings = _checked_document(item, kind, lenient=lenient)
-                found += [replace(fault, path=path + fault.path) for fault in findings.faults]
-                notes += findings.notes
+            found, more = _checked_document(item, kind, lenient=lenient)
+            faulty[i] += [replace(fault, path=path + fault.path) for fault in found]
+            notes += more
     faults = located_in_all(faulty, text, where)
     if not count:
         faults = [Fault((), "the text has no document", "a jobspec", where=where)]
-    if not faults:
-        notes += [note for top in documents for _, item in _items(top) for note in _unknown(item)]
+    for item in () if faults else (item for document in documents for _, item in _items(document)):
+        # RFC 14 allows keys that it does not define
+        for key in (item.get("attributes") or {}).get("system") or {}:
+            if key not in SYSTEM_KEYS:
+                hint = did_you_mean(key, SYSTEM_KEYS)
+                notes.append(f"note: attributes.system has the unknown key {key!r}{hint}")
     return Report(where, "jobspec", count, tuple(faults), tuple(dict.fromkeys(notes))[:MOST_NOTES])
-
-
-def _unknown(document: dict[str, Any]) -> Iterator[str]:
-    """Yield a note on each key of `attributes.system` that RFC 14 does not define; it allows them."""
-    for key in (document.get("attributes") or {}).get("system") or {}:
-        if key not in SYSTEM_KEYS:
-            yield f"note: attributes.system has the unknown key {key!r}{did_you_mean(key, SYSTEM_KEYS)}"
 
 
 def _items(document: Any) -> list[tuple[Path, Any]]:
@@ -155,37 +136,34 @@ def _json_lines(text: str, where: str, kind: RequestKind, *, lenient: bool) -> R
     """Check JSON Lines; a line that the fast reader does not accept is checked in detail."""
     from simsched.formats.jobspec.fast import Reader
 
-    reader = Reader()
+    reader, v1 = Reader(), {"v1": True, "auto": None}.get(kind, False)
     faults: list[Fault] = []
     notes: list[str] = []
     count = 0
     for number, line in enumerate(text.encode("utf-8", "surrogatepass").split(b"\n"), 1):
         if line.strip():
             count += 1
-            if not reader.passes(line, v1=_V1[kind]):
-                findings = _checked_line(
-                    line.decode("utf-8", "replace"), where, number, kind, lenient=lenient
-                )
-                faults += findings.faults
-                notes += findings.notes
+            if not reader.passes(line, v1=v1):
+                plain = line.decode("utf-8", "replace")
+                found, more = _checked_line(plain, where, number, kind, lenient=lenient)
+                faults += found
+                notes += more
     return Report(where, "jobspec", count, tuple(faults), tuple(dict.fromkeys(notes))[:MOST_NOTES])
 
 
-def _checked_line(line: str, where: str, number: int, kind: RequestKind, *, lenient: bool) -> _Findings:
+def _checked_line(
+    line: str, where: str, number: int, kind: RequestKind, *, lenient: bool
+) -> tuple[list[Fault], list[str]]:
     from simsched.formats.text.json_text import load_json
 
     try:
         document = load_json(line)
     except FormatError as error:
-        return _Findings([Fault((), str(error), line=number, column=_column(error), where=where)], [])
-    findings = _checked_document(document, kind, lenient=lenient)
-    found = located(findings.faults, line, where)
-    return _Findings([replace(fault, line=number) for fault in found], findings.notes)
-
-
-def _column(error: SimschedError) -> int:
-    found = re.search(r"column (\d+)", error.where or "")
-    return int(found[1]) if found else 1
+        place = re.search(r"column (\d+)", error.where or "")
+        column = int(place[1]) if place else 1
+        return [Fault((), str(error), line=number, column=column, where=where)], []
+    found, notes = _checked_document(document, kind, lenient=lenient)
+    return [replace(fault, line=number) for fault in located(found, line, where)], notes
 
 
 def as_fault(error: SimschedError, where: str) -> Fault:

@@ -144,13 +144,6 @@ class Reader:
             return True
         return record.version == 1 and resources.fit_v1 and _fits_v1(tasks, record.attributes)
 
-    def passes_document(self, document: Any, *, v1: bool | None = False) -> bool:
-        """Whether a document in memory is certainly valid, as `passes` decides it for a text."""
-        try:
-            return self.passes(msgspec.json.encode(document), v1=v1)
-        except (TypeError, ValueError, RecursionError):  # not JSON
-            return False
-
     def _decoded(self, text: bytes | str) -> tuple[JobspecRecord, _Resources, list[TaskRecord]]:
         """Return the parts of a valid text; raise one of `_UNSETTLED` for others."""
         record = self._document.decode(text)

@@ -229,7 +229,8 @@ class Jobspec:
         if name is not None and not isinstance(name, str):
             raise wrong("name", name, "text")
         resources, tasks, version = _from_shape(text, tuple(words) or DEFAULT_COMMAND)
-        system: dict[str, Any] = {"duration": _seconds(duration)}
+        seconds = 0.0 if duration is None else parse_duration(duration, "duration")
+        system: dict[str, Any] = {"duration": 0.0 if math.isinf(seconds) else seconds}
         if queue is not None:
             system["queue"] = queue
         if constraint is not None:
@@ -413,13 +414,6 @@ def _from_shape(
     tasks = tuple(Task(command, slot.label or "") for slot in slots(resources))
     fits = len(tasks) == 1 and resources_fit_v1(resources)
     return resources, tasks, 1 if fits else CANONICAL
-
-
-def _seconds(duration: str | float | None) -> float:
-    if duration is None:
-        return 0.0
-    seconds = parse_duration(duration, "duration")
-    return 0.0 if math.isinf(seconds) else seconds
 
 
 @lru_cache(maxsize=1024)
