@@ -254,8 +254,8 @@ class _Reader:
         groups = self.groups(execution)
         ranks = ranks_of(groups)
         if len(ranks) > MAX_IDS:
-            path = self.at(("execution", "R_lite"))
-            raise LimitError(f"there are {len(ranks)} ranks", where=path, expected=f"at most {MAX_IDS}")
+            spot = self.at(("execution", "R_lite"))
+            raise LimitError(f"there are {len(ranks)} ranks", where=spot, expected=f"at most {MAX_IDS}")
         path = ("execution", "nodelist")
         if "nodelist" not in execution:
             self.fail(("execution",), "nodelist is missing", "a list of hostlists")

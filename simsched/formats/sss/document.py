@@ -393,16 +393,16 @@ def merged(own: Element, defaults: Element | None) -> Element:
         model = own.first(category) or defaults.first(category)
         if model is not None and (older or mine):
             children.append(replace(model, children=(*older, *mine)))
-    mine, theirs = own.first("Environment"), defaults.first("Environment")
-    if mine is not None and theirs is not None:
-        keys = {_key(child) for child in mine.children}
-        older = [child for child in theirs.children if _key(child) not in keys]
-        mine = replace(mine, children=(*older, *mine.children))
-    children += [part for part in (mine or theirs,) if part is not None]
+    inner, outer = own.first("Environment"), defaults.first("Environment")
+    if inner is not None and outer is not None:
+        keys = {_key(child) for child in inner.children}
+        older = [child for child in outer.children if _key(child) not in keys]
+        inner = replace(inner, children=(*older, *inner.children))
+    children += [part for part in (inner or outer,) if part is not None]
     for kind in ("TaskGroup", "Task"):
         # the defaults for inner elements: those of the element over those of its own defaults
-        mine, theirs = own.first(f"{kind}Defaults"), defaults.first(f"{kind}Defaults")
-        children += [part for part in (theirs if mine is None else merged(mine, theirs),) if part is not None]
+        inner, outer = own.first(f"{kind}Defaults"), defaults.first(f"{kind}Defaults")
+        children += [part for part in (outer if inner is None else merged(inner, outer),) if part is not None]
         children += list(own.all(kind)) or list(defaults.all(kind))
     return replace(own, children=tuple(children))
 

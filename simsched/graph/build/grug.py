@@ -113,9 +113,12 @@ class _Generator:
         near: dict[str | None, list[str]] = defaultdict(list)
         for key in among:
             near[self._prefix(edge, key, edge.target_up) if by_path else ""].append(key)
-        pairs = [
-            (source, near.get(self._mark(edge, source, by_path), ())) for source in self.made[edge.source]
-        ]
+        # source and target share a prefix of their paths; a path that is too short has none
+        marks = {
+            source: self._prefix(edge, source, edge.source_up) if by_path else ""
+            for source in self.made[edge.source]
+        }
+        pairs = [(source, near.get(mark, ()) if mark is not None else ()) for source, mark in marks.items()]
         self._check_limit(self.edges_made + sum(len(targets) for _, targets in pairs), edge, "edges")
         found: dict[str, None] = {}
         for source, targets in pairs:
@@ -123,13 +126,6 @@ class _Generator:
                 self._join(edge, source, target)
                 found[target] = None
         self.made[edge.target] = list(found)
-
-    def _mark(self, edge: GrugEdge, source: str, by_path: bool) -> str | None:
-        """Return the mark that source and target must share; a path that is too short has none."""
-        if not by_path:
-            return ""
-        found = self._prefix(edge, source, edge.source_up)
-        return "\0" if found is None else found
 
     def _prefix(self, edge: GrugEdge, key: str, up: int) -> str | None:
         """Return the path of a vertex in the other subsystem without its last `up` names."""

@@ -18,7 +18,7 @@ from simsched.graph.build.assemble import add_contained, add_vertices, new_graph
 from simsched.graph.build.jgf import fill, keep_odd_paths
 from simsched.graph.build.rset import RsetFrame, suffix_properties
 from simsched.graph.holdings import own_ids
-from simsched.graph.pool import Pool, numbered
+from simsched.graph.pool import numbered
 from simsched.graph.resource_graph import ResourceGraph, children_map, inside, pool_of
 
 if TYPE_CHECKING:
@@ -143,25 +143,17 @@ def _complete(
     They go into the one vertex of the target whose inside was left out, or, if there are
     several such, into the target itself.
     """
+    pools = [pool_of(graph, key) for key in within]
     for kind, ids in children.items():
-        missing = ids - _present(graph, within, kind)
+        there = [pool for pool in pools if pool.type == kind]
+        single = [pool.id for pool in there if pool.ids is None and pool.id is not None]
+        missing = ids - Idset.from_ids(single)
+        for pool in there:
+            missing -= pool.ids or Idset()
         if not missing:
             continue
-        bare = [key for key in inside if key not in below and pool_of(graph, key).type not in children]
+        bare = [key for key in within if key not in below and pool_of(graph, key).type not in children]
         parent = bare[0] if len(bare) == 1 else vertex
-        pool: Pool = numbered(kind, size=len(missing), ids=missing)
         key = f"{parent}/{kind}"
-        add_vertices(graph, [(key, pool)])
+        add_vertices(graph, [(key, numbered(kind, size=len(missing), ids=missing))])
         add_contained(graph, [(parent, key)])
-
-
-def _present(graph: ResourceGraph, within: Sequence[str], kind: str) -> Idset:
-    found = Idset.parse("")
-    single = []
-    for key in within:
-        pool = pool_of(graph, key)
-        if pool.type == kind and pool.ids is not None:
-            found |= pool.ids
-        elif pool.type == kind and pool.id is not None:
-            single.append(pool.id)
-    return found | Idset.from_ids(single)

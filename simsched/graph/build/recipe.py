@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from itertools import chain
+from collections import defaultdict
+from itertools import chain, count, islice, repeat
 from typing import TYPE_CHECKING
 
 from simsched.cycles import find_cycle
@@ -17,7 +18,7 @@ from simsched.graph.pool import DOWN, DRAINED, NOTHING, Pool, numbered, split_na
 from simsched.graph.resource_graph import CONTAINS, ResourceGraph
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence, Set
 
     from simsched.formats.cluster.recipe import Amount, Level, NodeGroup, PoolSpec, Power, Recipe
 
@@ -53,7 +54,7 @@ class _Builder:
         self.graph = graph
         self.nodes: list[str] = []
         self.level_nodes: dict[str, dict[str, list[str]]] = {}
-        self._next: dict[str, int] = {}
+        self._next: dict[str, count[int]] = defaultdict(count)
 
     def build(self) -> None:
         """Add everything."""
@@ -65,45 +66,38 @@ class _Builder:
             own = self._levels(group.levels, len(group.hosts)) if group.levels else None
             rows = zip(group.hosts, own if own is not None else places, strict=False)
             self._group(group, [(host, *place) for host, place in rows])
-        numbers: dict[str, int] = {}
+        numbers: dict[str, count[int]] = defaultdict(count)
         for spec in self.recipe.pools:
-            self._add([(pool.name, pool, ROOT_KEY) for _, pool in _pools(spec, "", numbers)])
-        if self.recipe.network is not None:
-            self._network(self.recipe.network)
+            add_tree(self.graph, [(pool.name, pool, ROOT_KEY) for _, pool in _pools(spec, "", numbers)])
+        network = self.recipe.network
+        if network is not None:
+            fabric = self._vertex(numbered("fabric", 0))
+            if isinstance(network, Dragonfly):
+                self._dragonfly(network, fabric)
+            elif isinstance(network, SwitchTree):
+                self._switch_tree(network, fabric)
+            else:
+                self._fat_tree(network, fabric)
         if self.recipe.power is not None:
             self._power(self.recipe.power)
 
-    def _add(self, rows: Sequence[tuple[str, Pool, str]]) -> None:
-        """Add (key, pool, containing vertex)."""
-        add_tree(self.graph, rows)
-
-    def _number(self, kind: str) -> int:
-        found = self._next.get(kind, 0)
-        self._next[kind] = found + 1
-        return found
+    def _numbered(self, kind: str) -> Pool:
+        """Return the pool of the next vertex of a kind."""
+        return numbered(kind, next(self._next[kind]))
 
     # --- containment
 
-    def _levels(self, levels: Sequence[Level], nodes: int) -> Iterator[tuple[str, tuple[str, ...]]]:
+    def _levels(
+        self, levels: Sequence[Level], nodes: int, above: tuple[str, ...] = (ROOT_KEY,)
+    ) -> Iterator[tuple[str, tuple[str, ...]]]:
         """Yield, for each node in turn, its parent and all its levels."""
         if not levels:
-            for _ in range(nodes):
-                yield ROOT_KEY, ()
+            yield from repeat((above[-1], above[1:]), nodes)
             return
-        yield from self._level(levels, 0, nodes, (ROOT_KEY,))
-
-    def _level(
-        self, levels: Sequence[Level], depth: int, nodes: int, above: tuple[str, ...]
-    ) -> Iterator[tuple[str, tuple[str, ...]]]:
-        if depth == len(levels):
-            for _ in range(nodes):
-                yield above[-1], above[1:]
-            return
-        level = levels[depth]
-        for share in _shares(nodes, level.count):
-            pool = numbered(level.type, self._number(level.type))
-            self._add([(pool.name, pool, above[-1])])
-            yield from self._level(levels, depth + 1, share, (*above, pool.name))
+        for share in _shares(nodes, levels[0].count):
+            pool = self._numbered(levels[0].type)
+            add_tree(self.graph, [(pool.name, pool, above[-1])])
+            yield from self._levels(levels[1:], share, (*above, pool.name))
 
     def _group(self, group: NodeGroup, places: Sequence[tuple[str, str, tuple[str, ...]]]) -> None:
         inside = list(_inside(group))
@@ -122,8 +116,8 @@ class _Builder:
             )
             if host in self.graph:
                 raise ClusterError(f"the host {host!r} occurs twice", where=f"group {group.name!r}")
-            self._add([(host, node, parent)])
-            self._add([(host + suffix, pool, host + above) for suffix, above, pool in inside])
+            rows = [(host + suffix, pool, host + above) for suffix, above, pool in inside]
+            add_tree(self.graph, [(host, node, parent), *rows])
             self.nodes.append(host)
             for level in levels:
                 kind = self.graph.nodes[level]["pool"].type
@@ -139,38 +133,30 @@ class _Builder:
         add_vertices(self.graph, [(key or pool.name, pool)])
         return key or pool.name
 
-    def _network(self, network: FatTree | Dragonfly | SwitchTree) -> None:
-        fabric = self._vertex(numbered("fabric", 0))
-        if isinstance(network, Dragonfly):
-            self._dragonfly(network, fabric)
-        elif isinstance(network, SwitchTree):
-            self._switch_tree(network, fabric)
-        else:
-            self._fat_tree(network, fabric)
-
     def _dragonfly(self, network: Dragonfly, fabric: str) -> None:
-        routers = iter(_blocks(self.nodes, network.groups * network.routers_per_group))
+        nodes = iter(self.nodes)
+        shares = iter(_shares(len(self.nodes), network.groups * network.routers_per_group))
         for number in range(network.groups):
             group = self._vertex(numbered("group", number))
             self._join(fabric, [group], NETWORK, CONTAINS)
             for _ in range(network.routers_per_group):
-                router = self._vertex(numbered("router", self._number("router")))
+                router = self._vertex(self._numbered("router"))
                 self._join(group, [router], NETWORK, CONTAINS)
-                self._join(router, next(routers), NETWORK, CONDUIT_OF)
+                self._join(router, list(islice(nodes, next(shares))), NETWORK, CONDUIT_OF)
 
     def _fat_tree(self, network: FatTree, fabric: str) -> None:
         tops = [self._vertex(numbered("spine", number)) for number in range(network.spines)]
         self._join(fabric, tops, NETWORK, CONTAINS)
         leaves = []
         for start in range(0, len(self.nodes), network.nodes_per_leaf):
-            leaf = self._vertex(numbered("switch", self._number("switch")))
+            leaf = self._vertex(self._numbered("switch"))
             self._join(leaf, self.nodes[start : start + network.nodes_per_leaf], NETWORK, CONDUIT_OF)
             leaves.append(leaf)
         below = leaves
         if network.leaves_per_pod is not None:
             below = []
             for start in range(0, len(leaves), network.leaves_per_pod):
-                pod = self._vertex(numbered("pod", self._number("pod")))
+                pod = self._vertex(self._numbered("pod"))
                 self._join(pod, leaves[start : start + network.leaves_per_pod], NETWORK, CONTAINS)
                 below.append(pod)
         for top in tops or [fabric]:
@@ -203,15 +189,13 @@ class _Builder:
     def _power(self, power: Power) -> None:
         panel = self._vertex(numbered("powerpanel", 0))
         self._budget(panel, power.budget)
-        if not power.per:
-            self._join(panel, self.nodes, POWER, SUPPLIES_TO)
-        else:
-            self._distribution(panel, power)
+        served = self._distribution(panel, power) if power.per else frozenset()
+        self._join(panel, [node for node in self.nodes if node not in served], POWER, SUPPLIES_TO)
         for node in self.nodes if power.node is not None else ():
             self._budget(node, power.node)
 
-    def _distribution(self, panel: str, power: Power) -> None:
-        """Add one pdu for each vertex of a level; nodes in none of them are below the panel."""
+    def _distribution(self, panel: str, power: Power) -> Set[str]:
+        """Add one pdu for each vertex of a level; return the nodes in them, as others are below the panel."""
         level, budget = next(iter(power.per.items()))
         found = self.level_nodes.get(level)
         if found is None:
@@ -223,20 +207,17 @@ class _Builder:
             self._join(panel, [pdu], POWER, SUPPLIES_TO)
             self._budget(pdu, budget)
             self._join(pdu, nodes, POWER, SUPPLIES_TO)
-        served = set(chain.from_iterable(found.values()))
-        self._join(panel, [node for node in self.nodes if node not in served], POWER, SUPPLIES_TO)
+        return set(chain.from_iterable(found.values()))
 
     def _budget(self, holder: str, amount: Amount | None) -> None:
-        if amount is not None:
-            pool = numbered("power", size=_watts(amount), unit="W")
-            self._join(holder, [self._vertex(pool, f"{holder}/power")], POWER, SUPPLIES_TO)
-
-
-def _watts(amount: Amount) -> int:
-    try:
-        return int(convert(amount.size, amount.unit or "W", "W"))
-    except RequestError as error:
-        raise ClusterError(error.message, where="power", expected="a unit of power, like kW") from None
+        if amount is None:
+            return
+        try:
+            watts = int(convert(amount.size, amount.unit or "W", "W"))
+        except RequestError as error:
+            raise ClusterError(error.message, where="power", expected="a unit of power, like kW") from None
+        pool = numbered("power", size=watts, unit="W")
+        self._join(holder, [self._vertex(pool, f"{holder}/power")], POWER, SUPPLIES_TO)
 
 
 # --- the inside of a node ------------------------------------------------------------
@@ -257,14 +238,16 @@ def _inside(group: NodeGroup) -> Iterator[tuple[str, str, Pool]]:
                 found.append(suffix)
         innermost = found
         places += [(suffix, level.type) for suffix in found]
-    for kind, units in (
-        ("core", _ids(group.cores, group.core_ids)),
-        ("gpu", _ids(group.gpus, group.gpu_ids)),
-    ):
-        for suffix, ids in _divided(units, innermost):
-            pool = numbered(kind, size=len(ids), ids=ids, properties=suffix_properties(names, kind))
-            yield f"{suffix}/{kind}", suffix, pool
-    numbers: dict[str, int] = {}
+    for kind, number, named in (("core", group.cores, group.core_ids), ("gpu", group.gpus, group.gpu_ids)):
+        # ids 0, 1, 2 … where the recipe names none, in the order of the localities, as evenly as possible
+        rest = Idset.from_range(0, number - 1) if named is None else named
+        for suffix, share in zip(innermost, _shares(len(rest), len(innermost)), strict=True):
+            if share:
+                ids = rest.take(share)
+                rest -= ids
+                pool = numbered(kind, size=share, ids=ids, properties=suffix_properties(names, kind))
+                yield f"{suffix}/{kind}", suffix, pool
+    numbers: dict[str, count[int]] = defaultdict(count)
     for spec in group.pools:
         for suffix, kind in places:
             if kind == spec.within:
@@ -272,31 +255,14 @@ def _inside(group: NodeGroup) -> Iterator[tuple[str, str, Pool]]:
                     yield key, suffix, pool
 
 
-def _ids(count: int, ids: Idset | None) -> Idset:
-    """Return the ids of units in a node: 0 … count-1 where the recipe names none."""
-    return Idset.from_range(0, count - 1) if ids is None else ids
-
-
-def _divided(units: Idset, places: Sequence[str]) -> Iterator[tuple[str, Idset]]:
-    """Divide unit ids over localities in their order and as evenly as possible."""
-    rest = units
-    for place, share in zip(places, _shares(len(units), len(places)), strict=True):
-        if share:
-            mine = rest.take(share)
-            yield place, mine
-            rest = rest - mine
-
-
-def _pools(spec: PoolSpec, suffix: str, numbers: dict[str, int]) -> Iterator[tuple[str, Pool]]:
+def _pools(spec: PoolSpec, suffix: str, numbers: dict[str, count[int]]) -> Iterator[tuple[str, Pool]]:
     """Yield the pools of a specification in one place; several of a kind are numbered."""
     extra: Mapping[str, str] = NOTHING if spec.path is None else {"path": spec.path}
     properties: Mapping[str, str] = dict.fromkeys(spec.properties, "") or NOTHING
     for _ in range(spec.count):
-        number = numbers.get(spec.type, 0)
-        numbers[spec.type] = number + 1
         pool = numbered(
             spec.type,
-            number,
+            next(numbers[spec.type]),
             basename=spec.name,
             size=spec.amount.size,
             unit=spec.amount.unit,
@@ -317,13 +283,6 @@ def _shares(total: int, parts: int) -> list[int]:
     """
     least, more = divmod(total, parts)
     return [least + 1] * more + [least] * (parts - more)
-
-
-def _blocks(items: Sequence[str], parts: int) -> Iterator[Sequence[str]]:
-    start = 0
-    for share in _shares(len(items), parts):
-        yield items[start : start + share]
-        start += share
 
 
 def _check_size(recipe: Recipe) -> None:

@@ -187,19 +187,7 @@ class _Numbering:
         self.held = held
         self.placed = placed
         self.where = where
-        self._next: dict[str, int] = {}
-
-    def number(self, kind: str) -> int:
-        """Return the next number of this type within the node."""
-        found = self._next.get(kind, 0)
-        self._next[kind] = found + 1
-        return found
-
-    def skip(self, domain: Domain) -> None:
-        """Skip the numbers of the domains within an omitted one, so that the others keep theirs."""
-        for inner in domain.walk():
-            for kind, domains in inner.children:
-                self._next[kind] = self._next.get(kind, 0) + len(domains)
+        self.next = Counter[str]()  # the next number of each type within the node
 
     def place(self, kind: str, ids: Idset) -> Idset:
         """Note that these ids are placed; return those of them that R_lite has."""
@@ -235,9 +223,12 @@ def _domain(domain: Domain, parent: str, numbering: _Numbering) -> Iterator[tupl
         yield f"{parent}/storage{number}", parent, pool
     for kind, domains in domain.children:
         for inner in domains:
-            number = numbering.number(kind)
-            if numbering.is_absent(inner):
-                numbering.skip(inner)
+            number = numbering.next[kind]
+            numbering.next[kind] += 1
+            if numbering.is_absent(inner):  # the numbers within it are skipped, so that others keep theirs
+                numbering.next.update(
+                    kind for part in inner.walk() for kind, row in part.children for _ in row
+                )
                 continue
             suffix = f"{parent}/{kind}{number}"
             yield suffix, parent, numbered(kind, number)
