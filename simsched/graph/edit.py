@@ -44,7 +44,7 @@ from simsched.graph.sharing import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from simsched.formats.rfc.constraint import Constraint
     from simsched.graph.cluster import ClusterLike
@@ -100,8 +100,10 @@ def set_status(cluster: ClusterLike, where: Where, status: str) -> Cluster:
     if status not in STATUSES:
         raise ConfigError(f"unknown status {status!r}", expected=" or ".join(STATUSES))
     cluster = as_cluster(cluster)
-    return _changed(
-        cluster, where, lambda pool: pool.replace(status=status, extra=extra_without(pool, "status"))
+    pools = ((key, pool_of(cluster.graph, key)) for key in targets_where(cluster, where))
+    return with_pools(
+        cluster,
+        [(key, pool.replace(status=status, extra=extra_without(pool, "status"))) for key, pool in pools],
     )
 
 
@@ -109,50 +111,39 @@ def add_properties(cluster: ClusterLike, where: Where, *names: str) -> Cluster:
     """Return the cluster with properties added to targets; ``p@gpu`` reaches their gpus as ``p``."""
     for name in names:
         check_property(name)
-    cluster = as_cluster(cluster)
-    edited = _changed(
-        cluster, where, lambda pool: _relabelled(pool, {**dict.fromkeys(names, ""), **pool.properties})
-    )
-    return _on_children(edited, where, names, add=True)
+    return _labelled(as_cluster(cluster), where, names, add=True)
 
 
 def drop_properties(cluster: ClusterLike, where: Where, *names: str) -> Cluster:
     """Return the cluster without these properties on targets (and, by suffix, within them)."""
     for name in names:
         check("names", name, str, "the names of properties")
-    cluster = as_cluster(cluster)
-    edited = _changed(
-        cluster,
-        where,
-        lambda pool: _relabelled(pool, {n: v for n, v in pool.properties.items() if n not in names}),
-    )
-    return _on_children(edited, where, names, add=False)
+    return _labelled(as_cluster(cluster), where, names, add=False)
 
 
-def _relabelled(pool: Pool, properties: dict[str, str]) -> Pool:
-    return pool.replace(properties=properties or NOTHING, extra=extra_without(pool, "properties"))
-
-
-def _changed(cluster: Cluster, where: Where, change: Callable[[Pool], Pool]) -> Cluster:
-    targets = targets_where(cluster, where)
-    graph = cluster.graph
-    return with_pools(cluster, ((key, change(pool_of(graph, key))) for key in targets))
-
-
-def _on_children(cluster: Cluster, where: Where, names: Sequence[str], *, add: bool) -> Cluster:
-    """Add properties with a suffix to the vertices within the targets, or remove them."""
+def _labelled(cluster: Cluster, where: Where, names: Sequence[str], *, add: bool) -> Cluster:
+    """Add properties to targets, and those with a suffix to the vertices within them, or remove them."""
+    graph, targets = cluster.graph, targets_where(cluster, where)
     suffixed = [(plain, kind) for plain, _, kind in (name.rpartition("@") for name in names) if plain]
-    if not suffixed:
-        return cluster
-    graph = cluster.graph
-    changes = []
-    for key in inside(graph, targets_where(cluster, where)):
+    found: dict[str, dict[str, str]] = {}
+    for key in targets:
+        own = pool_of(graph, key).properties
+        kept = {name: value for name, value in own.items() if name not in names}
+        found[key] = {**dict.fromkeys(names, ""), **own} if add else kept
+    for key in inside(graph, targets) if suffixed else ():
         pool = pool_of(graph, key)
         mine = [plain for plain, kind in suffixed if kind == pool.type]
         if mine:
             kept = {name: value for name, value in pool.properties.items() if name not in mine}
-            changes.append((key, _relabelled(pool, {**kept, **dict.fromkeys(mine, "")} if add else kept)))
-    return with_pools(cluster, changes)
+            found[key] = {**kept, **dict.fromkeys(mine, "")} if add else kept
+    pools = ((pool_of(graph, key), key, properties or NOTHING) for key, properties in found.items())
+    return with_pools(
+        cluster,
+        [
+            (key, pool.replace(properties=properties, extra=extra_without(pool, "properties")))
+            for pool, key, properties in pools
+        ],
+    )
 
 
 # --- other vertices ------------------------------------------------------------

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from simsched.errors import ClusterError, ConfigError, SimschedError
 from simsched.formats.cluster.rset import ResourceSet
-from simsched.formats.rfc.constraint import Properties
+from simsched.formats.rfc.constraint import Properties, parse_constraint
 from simsched.formats.rfc.idset import Idset
 from simsched.graph import edit
 from simsched.graph.cluster import Cluster, load_cluster
@@ -163,3 +163,11 @@ def test_units_of_targets_are_set():
         edit.set_units(small, "n0", "ssd", 1)
     with pytest.raises(ConfigError, match="0 units of gpu"):
         edit.set_units(small, "n0", "gpu", 0)
+
+
+def test_properties_by_which_the_targets_were_chosen(small):
+    chosen = parse_constraint("batch")
+    fewer = edit.drop_properties(small, chosen, "batch", "x@core")
+    assert not any("batch" in pool_of(fewer.graph, key).properties for key in fewer.index.targets)
+    more = edit.add_properties(small, parse_constraint("not big"), "big@core")
+    assert all("big" in pool_of(more.graph, f"n{number}/core").properties for number in range(4))

@@ -8,38 +8,16 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
-from msgspec.structs import replace
 
 from simsched.errors import FormatError, LimitError
 from simsched.formats.text.json_text import decode_json_bulk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-
-
-__all__ = [
-    "UNSET",
-    "Body",
-    "Edge",
-    "EdgeMetadata",
-    "Metadata",
-    "OddEdge",
-    "OddVertex",
-    "UnsetType",
-    "Vertex",
-    "replaced",
-]
-
-S = TypeVar("S", bound=Struct)
-
-
-def replaced(value: S, **changes: Any) -> S:
-    """Return a copy of a struct with some fields changed."""
-    return replace(value, **changes)
 
 
 class Metadata(Struct, gc=False, forbid_unknown_fields=True, omit_defaults=True):

@@ -14,7 +14,7 @@ from simsched.errors import FormatError, LimitError
 from simsched.formats.rfc.idset import Idset
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
 WRITER = "TreePool"
 MEMORY_UNIT = "GiB"
@@ -120,16 +120,8 @@ def _domain(value: Any, where: str, level: int) -> Domain:
         children.append(
             (key, tuple(_domain(row, f"{where}.{key}[{n}]", level + 1) for n, row in enumerate(rows)))
         )
-    return Domain(
-        cores=_ids(topo["cores"], f"{where}.cores") if "cores" in topo else None,
-        gpus=_ids(topo["gpus"], f"{where}.gpus") if "gpus" in topo else None,
-        memory=_amount(topo["memory"], f"{where}.memory") if "memory" in topo else None,
-        storage=_storage(topo.get("storage", []), f"{where}.storage"),
-        children=tuple(children),
-    )
-
-
-_RESOURCES = frozenset({"cores", "gpus", "memory", "storage"})
+    found = {key: read(topo[key], f"{where}.{key}") for key, read in _RESOURCES.items() if key in topo}
+    return Domain(**found, children=tuple(children))
 
 
 def _storage(value: Any, where: str) -> tuple[Storage, ...]:
@@ -163,6 +155,9 @@ def _typed(value: Any, kind: type, where: str) -> Any:
     return value
 
 
+_RESOURCES: dict[str, Callable[[Any, str], Any]] = {
+    "cores": _ids, "gpus": _ids, "memory": _amount, "storage": _storage,
+}  # fmt: skip
 _WORDS: dict[type, str] = {list: "a list", dict: "an object", str: "a string"}
 
 
@@ -177,11 +172,8 @@ def to_scheduling(pool: TreePool) -> dict[str, Any]:
 
 
 def _topo(domain: Domain) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    if domain.cores is not None:
-        found["cores"] = str(domain.cores)
-    if domain.gpus is not None:
-        found["gpus"] = str(domain.gpus)
+    ids = {"cores": domain.cores, "gpus": domain.gpus}
+    found: dict[str, Any] = {key: str(value) for key, value in ids.items() if value is not None}
     if domain.memory is not None:
         found["memory"] = domain.memory
     if domain.storage:

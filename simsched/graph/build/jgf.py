@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from msgspec import UNSET
+
 from simsched.errors import ClusterError, FormatError
-from simsched.formats.cluster.jgf import UNSET, OddEdge, OddVertex
+from simsched.formats.cluster.jgf import OddEdge, OddVertex
 from simsched.formats.rfc.idset import Idset
 from simsched.garbage import collector_paused
 from simsched.graph.build.assemble import add_edges, add_vertices, finish, new_graph, set_pool

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from msgspec import UNSET
+from msgspec.structs import replace
+
 from simsched.errors import ConfigError
 from simsched.formats.cluster.jgf import (
-    UNSET,
     Edge,
     EdgeMetadata,
     Jgf,
@@ -14,7 +16,6 @@ from simsched.formats.cluster.jgf import (
     OddEdge,
     OddVertex,
     Vertex,
-    replaced,
 )
 from simsched.garbage import collector_paused
 from simsched.graph.pool import DRAINED, NOTHING, OUTER, UP, Pool
@@ -232,7 +233,7 @@ def _expanded(vertices: list[Vertex], edges: list[Edge]) -> tuple[list[Vertex], 
             unit.metadata.uniq_id = int(number)
         found.extend(units)
     return found, [
-        _moved(edge, source, target)
+        replace(edge, source=source, target=target)
         for edge in edges
         for source in numbers[edge.source]
         for target in numbers[edge.target]
@@ -256,9 +257,5 @@ def _renamed(vertex: Vertex, number: int) -> Vertex:
     paths = (
         UNSET if old.paths is UNSET else {s: f"{p.rpartition('/')[0]}/{name}" for s, p in old.paths.items()}
     )
-    metadata = replaced(old, name=name, id=number, size=1, ids=UNSET, paths=paths)
-    return replaced(vertex, metadata=metadata)
-
-
-def _moved(edge: Edge, source: str, target: str) -> Edge:
-    return replaced(edge, source=source, target=target)
+    metadata = replace(old, name=name, id=number, size=1, ids=UNSET, paths=paths)
+    return replace(vertex, metadata=metadata)
