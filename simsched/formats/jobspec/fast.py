@@ -157,13 +157,13 @@ class Reader:
         for task in tasks:
             types = resources.slots.get(task.slot)
             ((key, number),) = task.count.items()
-            known = type(number) is int if key in ("per_slot", "total") else key == "per_resource"
-            each = number if isinstance(number, PerResourceRecord) else None
-            if (
-                types is None
-                or not known
-                or (key == "per_resource" and (each is None or each.type not in types))
-            ):
+            if types is None:
+                raise _Doubt
+            if isinstance(number, PerResourceRecord):
+                good = key == "per_resource" and number.type in types
+            else:
+                good = key in ("per_slot", "total")
+            if not good:
                 raise _Doubt
         self._check_system(record.attributes)
         return record, resources, tasks

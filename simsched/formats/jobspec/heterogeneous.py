@@ -14,7 +14,7 @@ The constraint of the jobspec itself holds for every part.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from simsched.formats.jobspec.validation_rules import KEY
 from simsched.formats.rfc.count import Count
@@ -60,10 +60,11 @@ def joined(parts: Sequence[Jobspec], queues: Sequence[str | None] | None = None)
     whole = replace(first, resources=tuple(resources), tasks=tuple(tasks), version=999)
     if alike:
         return whole
-    described = tuple(
-        _described(part, rule, name) for part, rule, name in zip(parts, rules, named, strict=True)
-    )
-    return whole.with_system(constraints=None, **{KEY: described})
+    described = []
+    for part, rule, name in zip(parts, rules, named, strict=True):
+        facts = {"resources": len(part.resources), "constraints": rule, "queue": name}
+        described.append(FrozenDict({key: value for key, value in facts.items() if value is not None}))
+    return whole.with_system(constraints=None, **{KEY: tuple(described)})
 
 
 def _total(parts: Sequence[Jobspec]) -> ResourceVertex | None:
@@ -94,15 +95,6 @@ def _new_labels(part: Jobspec, taken: set[str]) -> dict[str, str]:
 def _relabelled(vertex: ResourceVertex, words: dict[str, str]) -> ResourceVertex:
     label = None if vertex.label is None else words[vertex.label]
     return replace(vertex, label=label, with_=tuple(_relabelled(child, words) for child in vertex.with_))
-
-
-def _described(part: Jobspec, rule: Any, queue: str | None) -> FrozenDict:
-    found: dict[str, Any] = {"resources": len(part.resources)}
-    if rule is not None:
-        found["constraints"] = rule
-    if queue is not None:
-        found["queue"] = queue
-    return FrozenDict(found)
 
 
 def part_constraints(jobspec: Jobspec) -> list[Constraint | None] | None:

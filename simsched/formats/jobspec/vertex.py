@@ -42,16 +42,8 @@ class ResourceVertex:
     _hash: int = field(init=False, repr=False, compare=False)
 
     def _key(self) -> tuple[Any, ...]:
-        return (
-            self.type,
-            self.count,
-            self.unit,
-            self.exclusive,
-            self.label,
-            self.id,
-            self.with_,
-            self.extra,
-        )
+        own = (self.type, self.count, self.unit, self.exclusive, self.label, self.id)
+        return (*own, self.with_, self.extra)
 
     def __hash__(self) -> int:
         try:
@@ -77,14 +69,10 @@ class ResourceVertex:
     def to_dict(self) -> dict[str, Any]:
         """Return the vertex as RFC 14 writes it."""
         document: dict[str, Any] = {"type": self.type, "count": self.count.to_json()}
-        if self.unit is not None:
-            document["unit"] = self.unit
-        if self.exclusive is not None:
-            document["exclusive"] = self.exclusive
-        if self.label is not None:
-            document["label"] = self.label
-        if self.id is not None:
-            document["id"] = self.id
+        for key in ("unit", "exclusive", "label", "id"):
+            value = getattr(self, key)
+            if value is not None:
+                document[key] = value
         for key, value in self.extra:
             document[key] = thaw(value)
         if self.with_:
