@@ -94,7 +94,7 @@ class RsetFrame:
             for rank in ranks:
                 rows.setdefault(rank, []).append(name)
         # equal rows share one value
-        distinct = {row: frozenset(row) for row in map(tuple, rows.values())}
+        distinct = {row: frozenset(row) for row in dict.fromkeys(map(tuple, rows.values()))}
         self.names_of = {rank: distinct[tuple(row)] for rank, row in rows.items()}
         self._properties: dict[frozenset[str], Mapping[str, str]] = {
             names: dict.fromkeys(row, "") for row, names in distinct.items()

@@ -267,21 +267,23 @@ def _fold(places: Ints, pools: Sequence[Pool], unit: str, tree: Tree) -> LeafPoo
     in_order, size = given[order].tolist(), np.add.reduceat(sizes[order], starts)
     keys = [tree.keys[place] for place in places[order].tolist()]
     first, ends = by_place[starts], starts + counts
+    folded = single[first]
     ids = [
-        (_listed_ids(in_order, low, high) if named else _first_ids(units))
-        if single[leaf]
-        else None
-        if units > MAX_NAMED_UNITS
-        else pools[leaf].ids
-        if pools[leaf].ids is not None and pools[leaf].size == units
-        else _first_ids(units)
-        for low, high, leaf, units, named in zip(
-            starts.tolist(), ends.tolist(), first.tolist(), size.tolist(), known.tolist(), strict=True
-        )
+        _first_ids(units) if made else _unit_ids(pools[leaf], units)
+        for leaf, units, made in zip(first.tolist(), size.tolist(), folded.tolist(), strict=True)
     ]
+    for row in np.flatnonzero(known & folded).tolist():
+        ids[row] = _listed_ids(in_order, int(starts[row]), int(ends[row]))
     at = places[first]
     leaves = [tuple(keys[low:high]) for low, high in zip(starts.tolist(), ends.tolist(), strict=True)]
     return LeafPools(2 * at, size, tree.target[at], tree.up[at], tree.sound[at], ids, leaves)
+
+
+def _unit_ids(pool: Pool, units: int) -> Idset | None:
+    """Return the ids of the units of a pool that stays alone; None if they are too many to have any."""
+    if units > MAX_NAMED_UNITS:
+        return None
+    return pool.ids if pool.ids is not None and pool.size == units else _first_ids(units)
 
 
 def _groups(places: Ints, pools: Sequence[Pool], single: Bools, tree: Tree) -> tuple[Ints, Ints]:
