@@ -156,12 +156,21 @@ def containment_root(graph: ResourceGraph) -> str:
     return root
 
 
+def walk(graph: ResourceGraph, start: str | None = None) -> Iterator[tuple[str, int]]:
+    """Yield (vertex, depth) in containment preorder, from the root or from `start`."""
+    stack = [(containment_root(graph) if start is None else start, 0)]
+    while stack:
+        vertex, depth = stack.pop()
+        yield vertex, depth
+        stack.extend((child, depth + 1) for child in reversed(children(graph, vertex)))
+
+
 def inside(below: Mapping[str, list[str]], *vertices: str) -> Iterator[str]:
     """Yield the vertices within some vertices, level by level; `below` is the graph's `children_map`."""
     layer = [child for vertex in vertices for child in below.get(vertex, ())]
     while layer:
         yield from layer
-        layer = [child for vertex in layer if vertex in below for child in below[vertex]]
+        layer = [child for vertex in layer for child in below.get(vertex, ())]
 
 
 def edge_rows(graph: ResourceGraph) -> Iterator[tuple[str, str, str, Mapping[str, Any]]]:
