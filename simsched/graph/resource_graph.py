@@ -170,7 +170,7 @@ def inside(below: Mapping[str, list[str]], *vertices: str) -> Iterator[str]:
     layer = [child for vertex in vertices for child in below.get(vertex, ())]
     while layer:
         yield from layer
-        layer = [child for vertex in layer for child in below.get(vertex, ())]
+        layer = [child for vertex in layer if vertex in below for child in below[vertex]]
 
 
 def edge_rows(graph: ResourceGraph) -> Iterator[tuple[str, str, str, Mapping[str, Any]]]:
