@@ -505,8 +505,6 @@ class Engine:
         for group in queues.in_turn if queues.magnets else queues.groups:
             queue, context, policy = group
             if queue:
-                for hear in on.turn:
-                    hear(group, now)
                 context.open(now)
                 policy.run_pass(context)
                 started = context.close()

@@ -167,22 +167,18 @@ def add_features(engine: Engine, closures: Sequence[Closure], *, open_: bool) ->
     of = [] if prepared.admission is None else prepared.admission.of
     if config.queues is not None:
         QueueHours(engine, config.queues).schedule()
-        preempts = any(queue.preempts for queue in config.queues.queues.values())
-        if preempts and config.preemption is None and not config.plays_log:
-            engine.add("preemption", Preemption(engine, of))
     book = None
     if config.reservations:
         book = ReservationBook(engine, config.reservations, closures)
         engine.add("reservations", book)
-    if config.preemption is not None and attempts is not None:
-        from simsched.simulation.preemption.suspension import Suspension
-        from simsched.simulation.preemption.victims import Victims
-
+    if config.preempts:
         suspension = None
         if config.suspends:
+            from simsched.simulation.preemption.suspension import Suspension
+
             assert disruption is not None
             suspension = Suspension(engine, disruption, book)
-        engine.add("victims", Victims(engine, attempts, config.preemption, of, suspension))
+        engine.add("preemption", Preemption(engine, attempts, of, suspension))
 
 
 def add_features_of_jobs(engine: Engine) -> None:

@@ -4,9 +4,9 @@ The engine moves jobs from their submissions to their ends and knows no feature.
 features that override the method of that name, in the order of `ORDER`; an event without a listener costs
 nothing.  A new feature is a class with the methods that it needs, and a name in `ORDER`.
 
-The order decides where one feature sees what another did: a suspended job is counted as running before its
-attempt is, and its limits are counted down after both; jobs that depend on one that ended are released
-before those that waited for its place under a limit; a program is told last.
+The order decides where one feature sees what another did: jobs that depend on one that ended are released
+before those that waited for its place under a limit; jobs come back into view of their limits before others
+are preempted for them; a suspended job is counted as running before its attempt is; a program is told last.
 """
 
 from __future__ import annotations
@@ -20,20 +20,18 @@ if TYPE_CHECKING:
     from simsched.graph.index.types import Bools
     from simsched.match.state.selection import Selection
     from simsched.schedule.pass_context import Start
-    from simsched.simulation.queue_groups import QueueGroup
     from simsched.workload.job import Job
 
 ORDER = (
     "eventlog",
     "arrivals",
     "epilogs",
-    "victims",
-    "attempts",
-    "expected",
     "dependencies",
     "limits",
-    "disruption",
     "preemption",
+    "attempts",
+    "expected",
+    "disruption",
     "reservations",
     "nodes",
     "watch",
@@ -87,9 +85,6 @@ class Listener:
 
     def before_pass(self, now: float) -> None:
         """A scheduling pass begins."""
-
-    def turn(self, group: QueueGroup, now: float) -> None:
-        """The policy of a group of queues, in which jobs wait, is about to start some of them."""
 
     def runs(self, job: int, now: float) -> None:
         """A job starts to run, perhaps one of several that start together."""

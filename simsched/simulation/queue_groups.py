@@ -22,8 +22,9 @@ from simsched.schedule.policies.registry import queue_policy
 from simsched.schedule.queue import WaitingQueue
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator
 
+    from simsched.match.state.selection import Selection
     from simsched.schedule.maintenance import Calendar
     from simsched.schedule.pass_context import QueuePolicy
     from simsched.schedule.predictors.predictions import Predictions
@@ -109,8 +110,18 @@ class WaitingLimits(StartLimits, Protocol):
     def forget(self, job: int, group: QueueGroup) -> None:
         """Forget a waiting job that was cancelled or whose queue was stopped."""
 
-    def allows_beside(self, job: int, others: Sequence[int]) -> bool:
-        """Whether the limits allow a job if other jobs, which wait as well, start before it."""
+    def over(
+        self,
+        job: int,
+        selection: Selection,
+        time: float,
+        gone: Collection[int] = (),
+        before: Iterable[tuple[int, Selection]] = (),
+    ) -> object | None:
+        """Return a limit that a waiting job with this allocation is over at a time, or None."""
+
+    def is_blocked(self, job: int) -> bool:
+        """Whether a job of the same queue waits for a limit that blocks the jobs behind it."""
 
     def reason_of(self, job: int) -> str | None:
         """Return which limit a job waits for and who uses it; None if it waits for none."""

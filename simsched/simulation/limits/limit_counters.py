@@ -16,7 +16,7 @@ from simsched.simulation.limits.limit_kinds import KINDS, RUNNING, Amounts, Limi
 from simsched.simulation.limits.limit_rules import ANY, DIMENSIONS, GPU_TYPE, LimitRule, limits_on
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from simsched.graph.index.index import Index
     from simsched.match.requests.request import Request
@@ -67,6 +67,11 @@ class LimitBreach(NamedTuple):
     per_job: bool
     named: float = inf
     """The amount that the request names; an allocation may be larger, and have whole nodes."""
+
+    @property
+    def kind(self) -> LimitKind:
+        """The kind of the limit."""
+        return self.limit.kind
 
     @property
     def who(self) -> str:
@@ -217,12 +222,12 @@ class LimitCounter:
         self.shown: dict[Cohort, None] = {}
         self.held: dict[Cohort, None] = {}
 
-    def in_use(self, now: float) -> float:
-        """Return the use at a time (seconds)."""
+    def in_use(self, now: float, gone: Collection[int] = ()) -> float:
+        """Return the use at a time (seconds); jobs that are `gone` by then leave a use that falls alone."""
         if not self.kind.falls:
             return self.used
-        rate = self.kind.rate
-        return sum(rate(amounts) * max(0, end - now) for amounts, _, end in self.running.values())
+        rate, jobs = self.kind.rate, self.running.items()
+        return sum(rate(one) * max(0, end - now) for job, (one, _, end) in jobs if job not in gone)
 
     def is_over(self, asked: float, now: float) -> bool:
         """Whether a job that asks for an amount would exceed the limit now."""

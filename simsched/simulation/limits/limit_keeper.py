@@ -38,7 +38,7 @@ from simsched.simulation.listeners import Listener, Way
 from simsched.simulation.record.recorder import FAILED
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from simsched.graph.index.index import Index
     from simsched.match.state.selection import Selection
@@ -324,36 +324,60 @@ class LimitKeeper(Listener):
         cohort = self._jobs.of[job]
         if cohort is None or not cohort.varies:
             return True
-        amounts = self._amounts(job, selection)
-        falls = inf
-        for counter in cohort.binding:
-            kind = counter.kind
-            asked = kind.asks(amounts)
-            if counter.is_over(asked, now):
-                text, falls = counter.reason(now, self._jobs.users), counter.falls_at(asked, now)
-                break
+        amounts, over = self._amounts(cohort, job, selection), self.over(job, selection, now)
+        if over is None:
+            self._allocated[job] = amounts
+            return True
+        asked = over.kind.asks(amounts)
+        if isinstance(over, LimitCounter):
+            text, falls = over.reason(now, self._jobs.users), over.falls_at(asked, now)
         else:
-            for scope, limit in cohort.own:
-                kind, most, _ = limit
-                asked = kind.asks(amounts)
-                if asked > most + kind.slack:
-                    text = f"limit: {LimitBreach(scope, limit, most, per_job=True).may}"
-                    break
-            else:
-                self._allocated[job] = amounts
-                return True
-        text = f"{text}, the free resources for the job have {kind.text(asked)}"
-        self.refused[job] = text, falls
+            text, falls = f"limit: {over.may}", inf
+        self.refused[job] = f"{text}, the free resources for the job have {over.kind.text(asked)}", falls
         self.gone.add(job)
         self._engine.queues.group_of(job).queue.bar({job})
         self._engine.queues.barred += 1
         self._wake_at(falls)
         return False
 
-    def _amounts(self, job: int, selection: Selection) -> Amounts:
-        """Return the amounts of a job with an allocation."""
+    def over(
+        self,
+        job: int,
+        selection: Selection,
+        time: float,
+        gone: Collection[int] = (),
+        before: Iterable[tuple[int, Selection]] = (),
+    ) -> LimitCounter | LimitBreach | None:
+        """Return the first limit that a waiting job with this allocation is over, or None; nothing changes.
+
+        At the time (s) of its start running jobs are `gone`, and others that wait have started `before` it.
+        """
         cohort = self._jobs.of[job]
-        assert cohort is not None
+        if cohort is None:
+            return None
+        amounts = self._amounts(cohort, job, selection)
+        for counter in cohort.binding:
+            kind, use = counter.kind, counter.in_use(time, gone)
+            for other, room in before:
+                more = self._jobs.of[other]
+                if more is not None and counter in more.asks:
+                    use += kind.asks(self._amounts(more, other, room))
+            for other in () if kind.falls else gone:
+                less = self._jobs.of[other]
+                if less is not None and counter in less.asks:
+                    mine = self._allocated.get(other, less.amounts)
+                    use += kind.leaves(mine, time - self._running[other][0]) - kind.asks(mine)
+            if use + kind.asks(amounts) > counter.most:
+                return counter
+        for scope, limit in cohort.own:
+            if limit.kind.asks(amounts) > limit.most + limit.kind.slack:
+                return LimitBreach(scope, limit, limit.most, per_job=True)
+        return None
+
+    def _amounts(self, cohort: Cohort, job: int, selection: Selection) -> Amounts:
+        """Return the amounts of a job of a cohort with an allocation."""
+        if not cohort.varies:
+            return cohort.amounts
         nodes, cores, gpus, _ = selection.sizes()
         memory = selection.counts.get("memory", 0) if "memory" in cohort.varies else 0
         given = Amounts(nodes, cores, gpus, memory, self._durations[job])
@@ -403,7 +427,7 @@ class LimitKeeper(Listener):
         cohort = self._jobs.of[job]
         if cohort is not None:
             if cohort.varies:
-                self._allocated[job] = self._amounts(job, self._engine.plan.held[job])
+                self._allocated[job] = self._amounts(cohort, job, self._engine.plan.held[job])
             self._count(job, cohort, self._engine.now, inf if end is None else end)
 
     def _count(self, job: int, cohort: Cohort, now: float, end: float) -> Sequence[LimitCounter]:
@@ -438,24 +462,13 @@ class LimitKeeper(Listener):
             if counter.held:
                 self._release(counter)
 
-    def allows_beside(self, job: int, others: Sequence[int]) -> bool:
-        """Whether the limits allow a job if other jobs, which wait as well, start before it.
-
-        None is allowed in a queue that is blocked.
-        """
-        cohort = self._jobs.of[job]
-        if self.blocks:
-            name_of = self._engine.queues.name_of
-            barred = self._engine.queues.group_of(job).queue.barred
-            if any(name_of(other) == name_of(job) for other in barred if self._is_blocking(other)):
-                return False
-        for counter in cohort.binding if cohort is not None else ():
-            assert cohort is not None
-            more = [self._jobs.of[other] for other in others]
-            asked = sum(other.asks.get(counter, 0) for other in (cohort, *more) if other is not None)
-            if counter.is_over(asked, self._engine.now):
-                return False
-        return True
+    def is_blocked(self, job: int) -> bool:
+        """Whether a job of the same queue waits for a limit that blocks the jobs behind it."""
+        if not self.blocks:
+            return False
+        name_of = self._engine.queues.name_of
+        barred = self._engine.queues.group_of(job).queue.barred
+        return any(name_of(other) == name_of(job) for other in barred if self._is_blocking(other))
 
     # -- barring ------------------------------------------------------------------------------
 

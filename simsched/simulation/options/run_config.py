@@ -202,6 +202,12 @@ class RunConfig(PlainOptions, frozen=True, kw_only=True):
         return bool(self.queue_policy == SLURM)
 
     @property
+    def preempts(self) -> bool:
+        """Whether jobs may take the resources of running ones."""
+        queues = {} if self.queues is None or self.plays_log else self.queues.queues
+        return self.preemption is not None or any(queue.preempts for queue in queues.values())
+
+    @property
     def suspends(self) -> bool:
         """Whether jobs may be suspended."""
         return self.preemption is not None and self.preemption.suspends

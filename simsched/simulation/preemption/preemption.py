@@ -1,56 +1,52 @@
-"""Preemption: jobs of a queue that preempts take the resources of preemptible running jobs.
+"""`Preemption`: waiting jobs take the resources of running ones.
 
-A running job may be preempted once it has run for the seconds in its jobspec
-(``attributes.system.preemptible-after``, RFC 14), by a waiting job whose queue `preempts` and
-has a higher priority than its own.  Jobs that started last are preempted first, and only until the
-waiting job fits; they are queued again and start over.  If a job waits until others have run for
-these seconds, a pass is entered for that instant.
+Before a pass, each waiting job that preempts starts, or looks for running jobs whose resources it needs, in
+the order of its queue.  A victim goes at once, or at the end of its grace time; it then ends, is queued
+again, or is suspended.  As soon as there is room the job starts on it, before the policies start others:
+otherwise a policy could give that room away.
 
-`RipeTimes`: the passes at which running jobs may be preempted that could not before.
+A job that the limits do not allow the room that it would get preempts nobody: they are asked for this room,
+without the victims, before anything happens.  Else a job could take its victims at each pass and never start.
+
+Without a table ``[preemption]`` the rules are `preemption_rules.PLAIN`.
 """
 
 from __future__ import annotations
 
+from heapq import merge
+from itertools import takewhile
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from simsched.schedule.profiles.plan import first_fit
-from simsched.simulation.environment import SUBMISSION
-from simsched.simulation.listeners import Listener
+from simsched.simulation.environment import DISRUPTION, SUBMISSION
+from simsched.simulation.jobs.lifecycle import JobState
+from simsched.simulation.listeners import Listener, Way
+from simsched.simulation.preemption.preemption_rules import (
+    CANCEL,
+    CHECKPOINT,
+    OFF,
+    PLAIN,
+    QOS,
+    REQUEUE,
+    SUSPEND,
+)
+from simsched.simulation.preemption.suspension import is_free
+from simsched.simulation.record.recorder import CANCELED
+from simsched.simulation.reservations.reservation_rules import reservation_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from simsched.graph.index.types import Bools
     from simsched.match.state.availability import Availability
+    from simsched.match.state.selection import Selection
     from simsched.simulation.engine import Engine
-    from simsched.simulation.queue_groups import QueueGroup
+    from simsched.simulation.preemption.job_attempts import JobAttempts
+    from simsched.simulation.preemption.preemption_rules import VictimRule
+    from simsched.simulation.preemption.suspension import Suspension
     from simsched.simulation.queues import Queue
+    from simsched.simulation.reservations.reservation_rules import AdvanceReservation
     from simsched.workload.job import Job
-
-
-class RipeTimes:
-    """Enters a pass for the next time from which a running job may be preempted.
-
-    Attributes
-    ----------
-    entered : the times (s) at which a pass is entered already; a part of the state of a run.
-    """
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-        self.entered: set[float] = set()
-        engine.future.handle("ripe", self._on_ripe)
-
-    def expect(self, times: Iterable[float], now: float) -> None:
-        """Enter a pass for the first of some times (s) that are still to come, if there is one."""
-        ripe = min((time for time in times if now < time < inf), default=now)
-        if ripe > now and ripe not in self.entered:
-            self.entered.add(ripe)
-            self._engine.future.at(ripe, SUBMISSION, "ripe")
-
-    def _on_ripe(self, _: None) -> None:
-        self.entered.discard(self._engine.now)
-        self._engine.settle()
 
 
 def _whole(seconds: float) -> float:
@@ -58,111 +54,385 @@ def _whole(seconds: float) -> float:
     return int(seconds) if seconds.is_integer() else seconds
 
 
-class Preemption(Listener):
-    """Looks, before a pass, for a waiting job that may preempt others."""
+class LeavingJob(NamedTuple):
+    """A victim that still runs: the start of its attempt, when it goes (s), how, and why."""
 
-    def __init__(self, engine: Engine, of: Sequence[Queue | None]) -> None:
-        self._engine = engine
-        self._of = of
-        self._after: dict[int, float] = {}
-        self._ripe = RipeTimes(engine)
+    start: float
+    time: float
+    mode: str
+    reason: str
+
+
+class WaitingJob(NamedTuple):
+    """A job that waits for its victims to go: its number, the resources that it will get, and its group."""
+
+    job: int
+    room: Selection
+    group: int
+
+
+class Preemption(Listener):
+    """Finds and removes the victims of one run."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        attempts: JobAttempts | None,
+        of: Sequence[Queue | None],
+        suspension: Suspension | None,
+    ) -> None:
+        self._engine, self._attempts, self._of = engine, attempts, of
+        self._by_rules = engine.config.preemption or PLAIN
+        self._by_qos = self._by_rules.by == QOS
+        self.suspension = suspension
+        self._tables = {one.name: one for one in engine.config.reservations}
+        self._known: dict[str | None, tuple[VictimRule, dict[str | None, int]]] = {}
+        self._names: list[str | None] = []
+        """Job → its queue or QoS."""
+        self._rules: list[VictimRule] = []
+        self._ranks: list[dict[str | None, int]] = []
+        """Job → the queues or QoS whose jobs it may preempt, with their places in the order of victims."""
+        self._exempt: list[float] = []
+        self._reservations: list[AdvanceReservation | None] = []
+        """Job → the advance reservation that it is in."""
+        self._takers, self._targets = set[str | None](), set[str | None]()
+        """The queues or QoS that jobs of the run may preempt, and those of jobs that may be preempted."""
+        self._leaving: dict[int, LeavingJob] = {}
+        self._cleaning: set[int] = set()  # cancelled victims whose targets still clean up
+        self._ripe_at: set[float] = set()
+        """The times at which a pass is entered because running jobs may be preempted from then on."""
+        engine.future.handle("evict", self._on_evict)
+        engine.future.handle("ripe", self._on_ripe)
 
     def joined(self, first: int, jobs: Sequence[Job]) -> None:
-        """Note which jobs may be preempted, and from when on."""
+        """Note the next jobs of the run, in their queues if they are in one."""
         for number, job in enumerate(jobs, first):
+            queue = self._of[number] if self._of else None
+            name = job.qos if self._by_qos else None if queue is None else queue.name
+            if name not in self._known:
+                self._known[name] = self._by_rules.rule_of(name), self._ranks_of(name, queue)
+            rule, ranks = self._known[name]
             after = job.jobspec.system.get("preemptible-after")
-            if after is not None:
-                self._after[number] = _whole(float(after))
+            exempt = rule.exempt if after is None else _whole(float(after))
+            self._names.append(name)
+            self._rules.append(rule)
+            self._ranks.append(ranks)
+            self._exempt.append(exempt)
+            self._reservations.append(self._tables.get(reservation_of(job) or ""))
+            self._takers.update(ranks)
+            if rule.mode != OFF and exempt < inf:
+                self._targets.add(name)
 
-    def state(self) -> dict[str, Any]:
-        """Return the times at which passes are entered."""
-        return {"ripe_at": self._ripe.entered}
+    def _ranks_of(self, name: str | None, queue: Queue | None) -> dict[str | None, int]:
+        """Return the QoS that a QoS preempts, or the queues of lower priority, with their places in order."""
+        if self._by_qos:
+            return {other: at for at, other in enumerate(self._by_rules.preempts.get(name or "", ()))}
+        queues = self._engine.config.queues
+        if queue is None or queues is None or not queue.preempts:
+            return {}
+        priorities: dict[str | None, int] = {None: 0}
+        priorities |= {one.name: one.priority for one in queues.queues.values()}
+        return {other: priority for other, priority in priorities.items() if priority < queue.priority}
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Take over the state of an equal part."""
-        self._ripe.entered = state["ripe_at"]
+    # -- before a pass --------------------------------------------------------------------------
 
-    def turn(self, group: QueueGroup, now: float) -> None:
-        """Preempt for each of the first jobs of the group that preempt, one after the other."""
-        if not self._after:
-            return
+    def before_pass(self, now: float) -> None:
+        """Let jobs that preempt start, and suspended jobs go on."""
+        if self._takers.isdisjoint(self._targets):
+            return  # nothing in the run can be preempted, and the policies alone decide
+        self._forget_ended()
+        waiting: list[WaitingJob] = []
+        stopped = set[int]()  # groups in which a job finds no victims: those behind it wait, too
+        for group, job in self._in_turn(now):
+            if group not in stopped and not self._serve(group, job, now, waiting):
+                stopped.add(group)
+            if self.suspension is not None:
+                self.suspension.close()
+        if self.suspension is not None and self.suspension.jobs:
+            self.suspension.resume(now)
+
+    def goes_on(self) -> bool:
+        """Whether jobs are suspended at present."""
+        return self.suspension is not None and bool(self.suspension.jobs)
+
+    def released(self, job: int, now: float, way: Way) -> None:
+        """Treat a job as running without resources, if it is suspended."""
+        if self.suspension is not None:
+            self.suspension.drop(job, now)
+
+    def hit(self, failed: Bools) -> Mapping[int, Selection]:
+        """Return the suspended jobs on failed targets."""
+        return {} if self.suspension is None else self.suspension.on_failed(failed)
+
+    def border(self) -> None:
+        """Keep the targets of suspended jobs anew."""
+        if self.suspension is not None:
+            self.suspension.reopen()
+
+    def _forget_ended(self) -> None:
         engine = self._engine
-        limits, served = engine.queues.limits, list[int]()
-        free = engine.plan.available.copy()
-        for job in list(group.queue):
-            queue = self._of[job]
-            if queue is None or not queue.preempts:
-                return  # jobs of queues of higher priority come first
-            if limits is not None and not limits.allows_beside(job, served):
-                continue
-            request = group.context.request(job)
-            open_ = self._open_to(group, job, now, free)
-            selection = first_fit(request, open_)
-            if selection is None:
-                victims = self._victims(job, now, open_)
-                if victims is None:
-                    self._ripe.expect(map(self._ripens, self._lower(job)), now)
-                    return
-                for victim in victims:
-                    free.release(engine.plan.held[victim])
-                    engine.requeue(victim, now, f"preempted by {engine.name_of(job)}")
-                selection = first_fit(request, self._open_to(group, job, now, free))
-            if selection is None:
-                return
-            free.claim(selection)
-            served.append(job)
+        for job, leaving in list(self._leaving.items()):
+            if not engine.is_running(job) or engine.recorder.start[job] != leaving.start:
+                del self._leaving[job]
+        self._cleaning = {job for job in self._cleaning if job in engine.plan.held}
 
-    def _open_to(self, group: QueueGroup, job: int, now: float, state: Availability) -> Availability:
-        """Return a state without the targets that close before the limit of a job that starts now."""
-        supply = group.context.supply
-        if not supply.calendar:
-            return state
-        return supply.calendar.within(state, now, now + supply.table.limits[job])
+    def _in_turn(self, now: float) -> Iterator[tuple[int, int]]:
+        """Yield the waiting jobs that preempt with the numbers of their groups, in order.
 
-    def _ripens(self, job: int) -> float:
-        """Return the time (seconds) from which a running job may be preempted."""
-        return self._engine.recorder.start[job] + self._after[job]
+        By queue these are the jobs of a group before the first that does not preempt.  Groups may share
+        targets (a reservation has a group of its own), so that among them the priority of the queue decides.
+        """
+        found = []
+        for number, (queue, _, _) in enumerate(self._engine.queues.groups):
+            jobs: Iterable[int] = ()
+            if queue:
+                if not queue.static:
+                    queue.sort(now)
+                if self._by_qos:
+                    jobs = filter(self._ranks.__getitem__, queue)
+                elif self._ranks[queue.first]:
+                    jobs = takewhile(self._ranks.__getitem__, queue)
+            if turns := [(number, job) for job in jobs]:
+                found.append(turns)
+        if len(found) < 2:
+            return iter(found[0] if found else ())
+        return merge(*found, key=lambda turn: -self._priority(turn[1]))
 
-    def _victims(self, job: int, now: float, free: Availability) -> list[int] | None:
-        """Return the fewest running jobs, the latest first, without which the job fits, or None."""
-        engine = self._engine
-        request = engine.prepared.table.requests[job]
-        assert request is not None
-        starts = engine.recorder.start
-        ranked = sorted(self._candidates(job, now), key=lambda victim: (-starts[victim], -victim))
-        state = free.copy()
-        chosen: list[int] = []
-        for victim in ranked:
-            state.release(engine.plan.held[victim])
-            chosen.append(victim)
-            if first_fit(request, state) is not None:
-                return self._needed(job, chosen, free)
-        return None
+    def _priority(self, job: int) -> int:
+        queue = self._of[job] if self._of else None
+        return 0 if queue is None else queue.priority
 
-    def _needed(self, job: int, chosen: list[int], free: Availability) -> list[int]:
-        """Return the chosen jobs without those whose preemption does not help."""
-        engine = self._engine
-        request = engine.prepared.table.requests[job]
-        assert request is not None
-        needed = list(chosen)
-        for spared in chosen[:-1]:
+    def _serve(self, group: int, job: int, now: float, waiting: list[WaitingJob]) -> bool:
+        """Start a job that preempts, or see that it will have room, in which case it joins those `waiting`.
+
+        Return whether the jobs behind it may do so, too: always, unless there is no room whoever goes.
+        """
+        limits = self._engine.queues.limits
+        if job in self._engine.queues.groups[group].queue.barred or (
+            limits is not None and limits.is_blocked(job)
+        ):
+            return True
+        if self.suspension is not None:
+            self.suspension.open_for(job, self._may_preempt)
+        if self._start(group, job, now, waiting):
+            return True
+        room, victims, refused = self._room(group, job, now, waiting)
+        if room is None:
+            self._expect_ripe(job, now)
+            return refused
+        for victim in victims:
+            self._preempt(victim, job, now)
+        if not (victims and self._start(group, job, now, waiting)):
+            waiting.append(WaitingJob(job, room, group))
+        return True
+
+    def _start(self, group: int, job: int, now: float, waiting: Sequence[WaitingJob]) -> bool:
+        """Start a job that preempts, if it fits now where only such jobs may start; return whether it did.
+
+        It does not if a job before it in its group waits for victims, or one in another group for its room.
+        """
+        queue, context, _ = self._engine.queues.groups[group]
+        limits = self._engine.queues.limits
+        if any(one.group == group for one in waiting):
+            return False
+        context.now = context.supply.now = now
+        context.supply.failed.clear()
+        selection = context.fit(job)
+        if selection is None or self._is_over(job, selection, now, (), waiting):
+            return False
+        if waiting and not is_free(selection, self._soon(waiting)):
+            return False
+        if limits is not None:
+            limits.open(queue)
+        context.start(job, selection)
+        if limits is not None:
+            limits.close()
+        started, context.started = context.started, []
+        self._engine.begin(started, now)
+        self._engine.queues.expect_later()
+        return True
+
+    def _is_over(
+        self, job: int, room: Selection, time: float, gone: Sequence[int], waiting: Sequence[WaitingJob]
+    ) -> bool:
+        """Whether limits refuse a job this room at a time (s) when jobs are gone, and those waiting run."""
+        limits = self._engine.queues.limits
+        if limits is None:
+            return False
+        leave = [one for one in gone if self._rules[one].mode != SUSPEND]  # a suspended job counts as running
+        return limits.over(job, room, time, leave, [one[:2] for one in waiting]) is not None
+
+    def _soon(self, waiting: Sequence[WaitingJob]) -> Availability:
+        """Return the free resources once the present victims are gone, beside jobs that wait for theirs."""
+        held = self._engine.plan.held
+        state = self._engine.plan.available.copy()
+        for job in (*self._leaving, *self._cleaning):
+            if job in held:
+                state.release(held[job])
+        for one in waiting:
+            state.claim(one.room)
+        return state
+
+    # -- victims ----------------------------------------------------------------------------------
+
+    def _room(
+        self, group: int, job: int, now: float, waiting: Sequence[WaitingJob]
+    ) -> tuple[Selection | None, list[int], bool]:
+        """Return room for a job once the present victims are gone and, if need be, the first of others.
+
+        Of these, the last ones are spared first whose going does not help.  Without room the last value says
+        whether there would be some if the limits allowed it.
+        """
+        refused = False
+
+        def place(chosen: Sequence[int]) -> Selection | None:
+            """Return resources once these are gone, which do not close before the limit of the job."""
+            nonlocal refused
             state = free.copy()
-            for victim in needed:
-                if victim != spared:
-                    state.release(engine.plan.held[victim])
-            if first_fit(request, state) is not None:
-                needed.remove(spared)
-        return needed
+            for victim in chosen:
+                state.release(held[victim])
+            begin, gone = self._gone_at(chosen), (*self._leaving, *chosen)
+            found = supply.seek_at(job, state, begin)
+            if found is None or not self._is_over(job, found, begin, gone, waiting):
+                return found
+            refused = True
+            return None
+
+        supply = self._engine.queues.groups[group].context.supply
+        held, free, chosen = self._engine.plan.held, self._soon(waiting), list[int]()
+        room = place(chosen)
+        candidates = () if room is not None else self._candidates(job, now)
+        for victim in sorted(candidates, key=lambda victim: self._key(job, victim)):
+            chosen.append(victim)
+            room = place(chosen)
+            if room is not None:
+                break
+        for spared in chosen[-2::-1] if room is not None else ():
+            others = [victim for victim in chosen if victim != spared]
+            found = place(others)
+            if found is not None:
+                room, chosen = found, others
+        return room, chosen, refused
+
+    def _gone_at(self, victims: Sequence[int]) -> float:
+        """Return the time (s) at which the victims so far and these will be gone."""
+        now = self._engine.now
+        times = [leaving.time for leaving in self._leaving.values()]
+        return max((now, *times, *(now + self._grace(one) + (self._cost(one) or 0) for one in victims)))
+
+    def _key(self, job: int, victim: int) -> tuple[float, ...]:
+        rank, start = self._ranks[job][self._names[victim]], self._engine.recorder.start[victim]
+        return (-start, -victim) if self._by_rules.order == "youngest" else (rank, -start, -victim)
+
+    def _may_preempt(self, job: int, victim: int) -> bool:
+        """Whether a job may ever preempt another."""
+        if self._rules[victim].mode == OFF or self._names[victim] not in self._ranks[job]:
+            return False
+        own, other = self._reservations[victim], self._reservations[job]
+        if own is None or own is other or own.flex:
+            return True
+        return other is not None and other.overlaps  # else its reservation keeps it from jobs outside
+
+    def _lower(self, job: int) -> Iterator[int]:
+        engine = self._engine
+        for victim in engine.plan.held:
+            if engine.is_running(victim) and victim not in self._leaving and self._may_preempt(job, victim):
+                yield victim
 
     def _candidates(self, job: int, now: float) -> list[int]:
         return [victim for victim in self._lower(job) if self._ripens(victim) <= now]
 
-    def _lower(self, job: int) -> Iterator[int]:
-        """Yield the running jobs of queues of lower priority that may be preempted at some time."""
-        engine, mine = self._engine, self._of[job]
-        assert mine is not None
-        for victim in engine.plan.held:
-            if victim in self._after and engine.is_running(victim):
-                queue = self._of[victim]
-                if (0 if queue is None else queue.priority) < mine.priority:
-                    yield victim
+    def _ripens(self, victim: int) -> float:
+        """Return the time (s) from which a running job may be preempted."""
+        engine = self._engine
+        suspended = engine.suspended.get(victim, 0)
+        return engine.recorder.start[victim] + suspended + self._exempt[victim]
+
+    def _expect_ripe(self, job: int, now: float) -> None:
+        """Enter a pass for the first time at which one more running job may be preempted, if there is one."""
+        ripe = min((time for time in map(self._ripens, self._lower(job)) if now < time < inf), default=now)
+        if ripe > now and ripe not in self._ripe_at:
+            self._ripe_at.add(ripe)
+            self._engine.future.at(ripe, SUBMISSION, "ripe")
+
+    def _on_ripe(self, _: None) -> None:
+        self._ripe_at.discard(self._engine.now)
+        self._engine.settle()
+
+    # -- how they go ------------------------------------------------------------------------------
+
+    def _grace(self, victim: int) -> float:
+        """Return the seconds for which a victim keeps running."""
+        rule = self._rules[victim]
+        return 0 if rule.mode == SUSPEND else rule.grace
+
+    def _cost(self, victim: int) -> float | None:
+        """Return the seconds in which a victim writes a checkpoint before it goes; None if it writes none."""
+        if self._attempts is None or self._rules[victim].mode != CHECKPOINT:
+            return None
+        return self._attempts.cost_of(victim)
+
+    def _preempt(self, victim: int, job: int, now: float) -> None:
+        """Let a victim go now, or at the end of its grace time and of its last checkpoint."""
+        engine, rule = self._engine, self._rules[victim]
+        mode, reason = rule.mode, f"preempted by {engine.name_of(job)}"
+        cost = self._cost(victim)
+        if mode == CHECKPOINT and cost is None:
+            mode = REQUEUE
+        stop, ends = now + self._grace(victim), engine.progress.ends
+        if cost is not None and ends[victim] > stop:
+            assert self._attempts is not None
+            self._attempts.stop(victim, engine.ran(victim, stop))
+            ends[victim] = inf  # it works no more, and does not end while it writes
+        time = stop + (cost or 0)
+        if time <= now:
+            self._remove(victim, mode, reason)
+            return
+        self._leaving[victim] = LeavingJob(engine.recorder.start[victim], time, mode, reason)
+        engine.future.at(time, DISRUPTION, "evict", victim)
+        if engine.plan.expected_end(victim) > time:
+            engine.plan.move_end(victim, time)
+            engine.queues.expect_later()
+
+    def _on_evict(self, victim: int) -> None:
+        now = self._engine.now
+        self._forget_ended()
+        leaving = self._leaving.get(victim)
+        if leaving is not None and leaving.time == now:
+            del self._leaving[victim]
+            self._remove(victim, leaving.mode, leaving.reason)
+            self._engine.settle()
+
+    def _remove(self, victim: int, mode: str, reason: str) -> None:
+        engine = self._engine
+        if mode == SUSPEND:
+            assert self.suspension is not None
+            self.suspension.suspend(victim, engine.now, reason)
+        elif mode == CANCEL:
+            engine.interrupt(victim, engine.now, CANCELED, reason)
+            if engine.progress.states[victim] is JobState.CLEANUP:
+                self._cleaning.add(victim)
+        else:
+            if mode == CHECKPOINT:
+                assert self._attempts is not None
+                self._attempts.write(victim)
+                reason += ", with a checkpoint"
+            engine.requeue(victim, engine.now, reason)
+
+    # -- state ------------------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """Return the victims that still run, and the jobs that wait for them."""
+        return {
+            "leaving": {job: tuple(leaving) for job, leaving in self._leaving.items()},
+            "cleaning": self._cleaning,
+            "ripe_at": self._ripe_at,
+            "suspension": None if self.suspension is None else self.suspension.state(),
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take over the state of an equal part."""
+        self._leaving = {job: LeavingJob(*leaving) for job, leaving in state["leaving"].items()}
+        self._cleaning, self._ripe_at = state["cleaning"], state["ripe_at"]
+        if self.suspension is not None:
+            self.suspension.restore(state["suspension"])

@@ -21,6 +21,8 @@ The tables of queues or QoS hold the values for victims in them; the others have
 from __future__ import annotations
 
 from collections.abc import Mapping
+from graphlib import CycleError, TopologicalSorter
+from math import inf
 from typing import Annotated, Any, Literal, Self
 
 from simsched.declare.kinds import choice, names
@@ -128,10 +130,20 @@ class PreemptionRules(VictimRule, frozen=True):
             if name in others:
                 place = f"{where}.qos.{name}.preempts"
                 raise ConfigError(f"{name!r} preempts itself", where=place, expected="other QoS")
+        try:
+            TopologicalSorter(self.preempts).prepare()
+        except CycleError as error:
+            loop = " preempts ".join(map(repr, reversed(error.args[1])))
+            expected = "QoS of which none can be preempted by those that it preempts"
+            raise ConfigError(f"{loop}, and so on", where=f"{where}.qos", expected=expected) from None
         if self.by == QOS and not self.preempts:
             expected = 'preempts = ["low"] of a QoS'
             raise ConfigError("no QoS preempts another", where=f"{where}.qos", expected=expected)
         return self
+
+
+PLAIN = PreemptionRules(exempt=inf, order="youngest")
+"""The rules without a table: only jobs with ``preemptible-after`` may be preempted, the latest first."""
 
 
 def read_preemption(value: Any, where: str) -> PreemptionRules | None:

@@ -476,8 +476,7 @@ class ReservationBook(Listener):
     def _refuse_together(self, one: AdvanceReservation) -> None:
         """Raise a `ConfigError` for a reservation that this run could not follow."""
         engine = self._engine
-        preempts = engine.config.preemption is not None or "preemption" in engine.parts
-        if one.magnetic and (engine.queues.limits is not None or preempts):
+        if one.magnetic and (engine.queues.limits is not None or engine.config.preempts):
             text = "magnetic with limits or preemption is not simulated"
             raise ConfigError(text, where=f"{one.where}.magnetic", expected="jobs that name the reservation")
         if one.cores is not None:
