@@ -157,7 +157,8 @@ def _causes(run: RunTables, jobs: pd.DataFrame) -> dict[str, str]:
             CREATE TABLE jobs AS SELECT * EXCLUDE "end", "end" AS ended, NULL::VARCHAR AS array_task,
                 row_number() OVER () AS place FROM given;
             CREATE TABLE attempts AS SELECT id, start AS "begin", ended AS until FROM jobs LIMIT 0""")
-        return {late.job: late.cause or "" for late in late_starts(con, recorded_run(run.folder))}
+        recorded = recorded_run(run.folder)
+        return {late.job: late.cause or "" for late in late_starts(con, recorded, recorded.chance)}
 
 
 # --- presentation ----------------------------------------------------------------------------------

@@ -207,6 +207,7 @@ class Engine:
         self.progress = RunProgress([])
         self.take_place(0)
         self.stopped = False
+        self._begun = False  # whether the present pass, or a preemption before it, has started jobs
         self._each_event = config.passes == "event"
         # pyss releases the due jobs, then takes submissions, then early ends; CQSim takes all ends first.
         self._early_last = self._each_event and config.candidates == "requested"
@@ -499,9 +500,9 @@ class Engine:
     def _pass(self, now: float) -> None:
         """Let each queue policy start jobs, and note the state after it."""
         on, queues, progress = self.on, self.queues, self.progress
+        self._begun = False
         for hear in on.before_pass:
             hear(now)
-        begun = False
         for group in queues.in_turn if queues.magnets else queues.groups:
             queue, context, policy = group
             if queue:
@@ -510,14 +511,13 @@ class Engine:
                 started = context.close()
                 if started:
                     self.begin(started, now)
-                    begun = True
                 if context.promised:
                     self.recorder.promise(context.promised)
                 if context.reservations is not None or context.wake < NEVER:
                     self._enter_wake(context.wake)
         if self.recorder.later is None:
             self.recorder.tick(now, self.plan, queues.waiting + queues.barred, queues.queued_cores)
-        if begun and on.repeats and any(repeats() for repeats in on.repeats):
+        if self._begun and on.repeats and any(repeats() for repeats in on.repeats):
             self._pass(now)
         else:
             progress.passes += 1
@@ -528,6 +528,7 @@ class Engine:
         """Record the jobs that start now, and enter their ends."""
         prepared, recorder, at, on = self.prepared, self.recorder, self.future.at, self.on
         states, ends, queues = self.progress.states, self.progress.ends, self.queues
+        self._begun = True
         if queues.shares or queues.magnets:
             queues.begin(started, now)
         for job, selection, backfilled in started:

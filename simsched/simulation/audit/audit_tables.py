@@ -108,6 +108,8 @@ class AuditTables:
         named.append("row_number() OVER () AS place")
         self.con.execute(f"CREATE VIEW named_jobs AS SELECT {', '.join(named)} FROM given_jobs")
         preemptible = bool(recorded.queues) and any("preemptible-after" in job.jobspec.system for job in jobs)
+        self.preempts = preemptible or recorded.preemption is not None
+        """Whether jobs may have been preempted, by a table or by their own attribute."""
         define(self.con, recorded.rules | {"preemptible": preemptible})
         names = ", ".join(f"'{name}'" for name in self.columns)
         self.con.execute(f"CREATE MACRO has(name) AS name IN ({names})")

@@ -24,16 +24,15 @@ if TYPE_CHECKING:
 PROMISES_NOTHING = ("fcfs", "easy", "easy+", "easy++", "slurm", "recorded")
 
 
-def late_starts(con: duckdb.DuckDBPyConnection, recorded: RecordedRun) -> list[LateStart]:
+def late_starts(con: duckdb.DuckDBPyConnection, recorded: RecordedRun, chance: str | None) -> list[LateStart]:
     """Return the jobs that started after their promised start; ``compress=replan`` promises nothing.
 
-    The connection has the tables `jobs` and `attempts`.
+    The connection has the tables `jobs` and `attempts`; `chance` may break a promise at any time.
     """
     con.execute("CREATE TABLE planned_causes (n INTEGER, since DOUBLE, until DOUBLE, cause VARCHAR)")
     for n, cause in enumerate(_planned(recorded)):
         con.execute("INSERT INTO planned_causes VALUES (?, ?, ?, ?)", (n, *cause))
     con.execute(statements("late_starts")[0].format(replans=recorded.replans, epilog=recorded.epilog))
-    chance = recorded.chance
     return [
         LateStart(
             name, promised, start, cause or chance or ("the limit of its job array" if of_array else None)
@@ -56,12 +55,14 @@ def _planned(recorded: RecordedRun) -> Iterator[tuple[float, float, str]]:
 def check_promises(tables: AuditTables) -> None:
     """Report the promises that were broken, or could not be made."""
     recorded, con = tables.recorded, tables.con
+    # A job that preempts starts before the policy, which may have promised its resources to others.
+    chance = recorded.chance or ("a preemption" if tables.preempts else None)
     if "promised" not in tables.columns:
         return
     silent = recorded.replans or (recorded.queue_policy in PROMISES_NOTHING and not recorded.queues)
     # Under conservative backfilling each job is promised a start when it is first considered.
-    rebuilt = recorded.live or recorded.renewals or recorded.preemption or recorded.checkpoints is not None
-    unforeseen = recorded.outages or recorded.chance or recorded.epilog
+    rebuilt = recorded.live or recorded.renewals or tables.preempts or recorded.checkpoints is not None
+    unforeseen = recorded.outages or chance or recorded.epilog
     define(con, {
         "silent": silent,
         "each": recorded.queue_policy == "conservative" and not silent and not rebuilt,
@@ -75,7 +76,7 @@ def check_promises(tables: AuditTables) -> None:
         SELECT id, later(promised, greatest(eligible, value, beside)), 'was promised ' || t(promised)
             || ', and all jobs of its time were to end by ' || t(greatest(eligible, value, beside))
         FROM ready JOIN idle USING (id)""")  # fmt: skip
-    for late in late_starts(con, recorded):
+    for late in late_starts(con, recorded, chance):
         if late.cause is None:
             tables.report.add("P1", late.job, str(late))
         else:

@@ -5,8 +5,8 @@ job and gets no reservation.  It comes back into view when the use of that limit
 use up a limit for the next job of the same pass, the jobs are looked at again after each start.
 
 Where the allocation depends on the placement, a job is in view as long as the least that it may get is within
-its limits.  Its start decides: if the allocation is too large, the job is barred until a job starts or
-something is released, since only then it may get another one.
+its limits.  Its start decides: if the allocation is too large, the job is barred until a job starts or ends
+or something is released, since only then it may get another one.
 
 A limit may block instead (`LimitRule.blocks`).  Then the jobs behind a barred one in its queue are kept out
 of view as well, from the beginning of each pass.
@@ -203,7 +203,7 @@ class LimitKeeper(Listener):
         self._allocated: dict[int, Amounts] = {}  # running job → amounts, where they depend on the placement
         self.refused: dict[int, tuple[str, float]] = {}
         """Barred job → why its allocation is too large, and when the use has fallen enough (or inf)."""
-        self._begun = True  # whether a job has started since refused jobs were looked at
+        self._changed = True  # whether a job has started or left since refused jobs were looked at
         self._running: dict[int, tuple[float, float]] = {}  # running job → (start, expected end)
         self._durations = engine.prepared.table.durations
         self.blocks = any(rule.blocks for rule in engine.config.limits)
@@ -392,7 +392,7 @@ class LimitKeeper(Listener):
         """Let jobs whose allocation was too large back into view if they may get another one now."""
         if not self.refused:
             return
-        changed, self._begun = self._begun, False
+        changed, self._changed = self._changed, False
         for queue, context, _ in self._engine.queues.groups:
             jobs = set[int]()
             if changed or context.released or context.moved:
@@ -404,7 +404,7 @@ class LimitKeeper(Listener):
 
     def started(self, job: int, now: float) -> None:
         """Count a job that a pass started, and bar the waiting jobs for which a limit is used up now."""
-        cohort, self._begun = self._jobs.of[job], True
+        cohort, self._changed = self._jobs.of[job], True
         if cohort is None:
             return
         cohort.remove(job)
@@ -445,7 +445,7 @@ class LimitKeeper(Listener):
 
     def released(self, job: int, now: float, way: Way) -> None:
         """Stop counting a job that ran, and let jobs back into view that its limits allow now."""
-        cohort = self._jobs.of[job]
+        cohort, self._changed = self._jobs.of[job], True
         if cohort is None:
             return
         start, _ = self._running.pop(job)
@@ -600,7 +600,7 @@ class LimitKeeper(Listener):
             "outside": list(self._outside.items()),
             "inside": sorted(self.inside),
             "wake": self._wake,
-            "begun": self._begun,
+            "changed": self._changed,
             "allocated": [(job, tuple(amounts)) for job, amounts in self._allocated.items()],
             "refused": [(job, *why) for job, why in self.refused.items()],
         }
@@ -609,7 +609,7 @@ class LimitKeeper(Listener):
         """Take over the state of an equal part; the queues are restored before."""
         counters, queues = self._jobs.counters, self._engine.queues
         self._allocated = {job: Amounts(*amounts) for job, amounts in state.get("allocated", ())}
-        self._begun = state.get("begun", True)
+        self._changed = state["changed"]
         for counter, used in zip(counters, state["used"], strict=True):
             counter.used = used
         for job, start, end in state["running"]:

@@ -18,6 +18,7 @@ from itertools import takewhile
 from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from simsched.match.state.selection import split
 from simsched.simulation.environment import DISRUPTION, SUBMISSION
 from simsched.simulation.jobs.lifecycle import JobState
 from simsched.simulation.listeners import Listener, Way
@@ -207,10 +208,8 @@ class Preemption(Listener):
 
         Return whether the jobs behind it may do so, too: always, unless there is no room whoever goes.
         """
-        limits = self._engine.queues.limits
-        if job in self._engine.queues.groups[group].queue.barred or (
-            limits is not None and limits.is_blocked(job)
-        ):
+        limits, barred = self._engine.queues.limits, self._engine.queues.groups[group].queue.barred
+        if job in barred or (limits is not None and limits.is_blocked(job)):
             return True
         if self.suspension is not None:
             self.suspension.open_for(job, self._may_preempt)
@@ -270,7 +269,10 @@ class Preemption(Listener):
             if job in held:
                 state.release(held[job])
         for one in waiting:
-            state.claim(one.room)
+            # Targets that are kept for a suspended job are down again, and nobody else may have them.
+            room = split(one.room, one.room.targets[~state.up[one.room.targets]], state.index).kept
+            if room is not None:
+                state.claim(room)
         return state
 
     # -- victims ----------------------------------------------------------------------------------
@@ -285,34 +287,34 @@ class Preemption(Listener):
         """
         refused = False
 
-        def place(chosen: Sequence[int]) -> Selection | None:
-            """Return resources once these are gone, which do not close before the limit of the job."""
+        def place(state: Availability, victims: Sequence[int]) -> Selection | None:
+            """Return resources in a state without these, which do not close before the limit of the job."""
             nonlocal refused
-            state = free.copy()
-            for victim in chosen:
-                state.release(held[victim])
-            begin, gone = self._gone_at(chosen), (*self._leaving, *chosen)
+            begin = self._gone_at(victims)
             found = supply.seek_at(job, state, begin)
-            if found is None or not self._is_over(job, found, begin, gone, waiting):
+            if found is None or not self._is_over(job, found, begin, (*self._leaving, *victims), waiting):
                 return found
             refused = True
             return None
 
-        supply = self._engine.queues.groups[group].context.supply
-        held, free, chosen = self._engine.plan.held, self._soon(waiting), list[int]()
-        room = place(chosen)
+        supply, held = self._engine.queues.groups[group].context.supply, self._engine.plan.held
+        free = self._soon(waiting)
+        room, victims, state = place(free, ()), list[int](), free.copy()
         candidates = () if room is not None else self._candidates(job, now)
         for victim in sorted(candidates, key=lambda victim: self._key(job, victim)):
-            chosen.append(victim)
-            room = place(chosen)
+            state.release(held[victim])
+            victims.append(victim)
+            room = place(state, victims)
             if room is not None:
                 break
-        for spared in chosen[-2::-1] if room is not None else ():
-            others = [victim for victim in chosen if victim != spared]
-            found = place(others)
+        for spared in victims[-2::-1] if room is not None else ():
+            state, others = free.copy(), [victim for victim in victims if victim != spared]
+            for victim in others:
+                state.release(held[victim])
+            found = place(state, others)
             if found is not None:
-                room, chosen = found, others
-        return room, chosen, refused
+                room, victims = found, others
+        return room, victims, refused
 
     def _gone_at(self, victims: Sequence[int]) -> float:
         """Return the time (s) at which the victims so far and these will be gone."""
