@@ -238,3 +238,16 @@ def test_a_start_that_a_limit_refuses_takes_nothing_from_the_reservation(load, o
     ]
     made = ss.simulate(cluster, ss.Workload(jobs), queue_options=options, limits=[{"user": "u", "cores": 4}])
     assert starts(made) == {"S": 0, "A": 0, "F": 50, "X": 300, "Y": 2}
+
+
+def test_a_refused_job_looks_again_when_a_job_ends_though_its_nodes_clean_up(load):
+    """B may not have the 4 cores of s beside the 2 of A, which ends at 5; those of A clean up until 9."""
+    groups = [{"name": "b", "count": 1, "cores": 2}, {"name": "s", "count": 1, "cores": 4}]
+    jobs = [
+        ss.Job("A", 0, ss.Jobspec.from_shape("slot=2/core", duration=5), 5, 5, user="u"),
+        ss.Job("B", 1, ss.Jobspec.from_shape("slot=1/node", duration=5), 5, 5, user="u"),
+    ]
+    made = ss.simulate(
+        load({"groups": groups}), ss.Workload(jobs), epilog=4, limits=[{"user": "u", "cores": 5}]
+    )
+    assert starts(made) == {"A": 0, "B": 5}
