@@ -1,4 +1,4 @@
-"""FCFS and EASY with preemption by queue over equal nodes, event by event, by the manual alone.
+"""FCFS and EASY with preemption by queue, and a limit of nodes, event by event, by the manual alone.
 
 It shares no code with simsched and none with the other programs here.  A node is a number; a job takes the
 lowest free ones.  What becomes of a victim: ``requeue``, ``cancel``, ``suspend`` or ``checkpoint``.
@@ -8,6 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import ceil, inf
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 @dataclass
@@ -21,6 +25,7 @@ class Task:
     limit: float
     rank: int  # the priority of its queue
     takes: bool = False  # whether its queue preempts
+    user: str = ""
     saved: float = 0
     attempts: int = 0
     first: float | None = None
@@ -47,6 +52,8 @@ class Rules:
     cost: float = 0
     restart: float = 0
     easy: bool = True
+    youngest: bool = False  # the order of victims
+    most: float = inf  # nodes that each user may have
 
 
 @dataclass
@@ -144,7 +151,8 @@ class Machine:
         self.waiting.append(task)
 
     def preempt(self, task: Task) -> None:
-        """Choose a running job as a victim."""
+        """Choose a running job as a victim; there is a pass, too, when it would have ended."""
+        self.alarms.add(task.due)
         grace = 0 if self.rules.mode == "suspend" else self.rules.grace
         writes = self.rules.mode == "checkpoint" and self.rules.interval < inf
         stop = self.now + grace
@@ -168,21 +176,35 @@ class Machine:
     def order(self) -> list[Task]:
         return sorted(self.waiting, key=lambda task: (-task.rank, task.submit, task.number))
 
+    def is_over(self, task: Task, gone: Sequence[Task] = (), promised: Sequence[Task] = ()) -> bool:
+        """Whether a user would have too many nodes, once some jobs are gone and others have started."""
+        theirs = [*self.running, *self.halted, *promised]
+        if self.rules.mode != "suspend":
+            theirs = [other for other in theirs if other not in gone]
+        return sum(other.size for other in theirs if other.user == task.user) + task.size > self.rules.most
+
+    def view(self) -> list[Task]:
+        """The jobs in order that are over no limit."""
+        return [task for task in self.order() if not self.is_over(task)]
+
     def serve(self) -> None:
         """Let the jobs at the head of the queue that preempt start, or find victims."""
-        promised = 0  # nodes that jobs before it will get
+        promised: list[Task] = []  # jobs before it that wait for their victims
         held: set[int] = set()
-        for task in self.order():
-            if not task.takes:
+        seen: list[Task] = []
+        while True:
+            task = next((one for one in self.view() if one not in seen), None)
+            if task is None or not task.takes:
                 return
+            seen.append(task)
             if not promised and self.try_start(task):
                 continue
             soon = self.free(task) - held
-            for other in self.running:
-                if other.gone < inf:
-                    soon |= other.nodes & self.open_nodes(task) - held
-            if len(soon) < task.size:
-                victims = self.choose(task, soon)
+            leaving = [other for other in self.running if other.gone < inf]
+            for other in leaving:
+                soon |= other.nodes & self.open_nodes(task) - held
+            if len(soon) < task.size or self.is_over(task, leaving, promised):
+                victims = self.choose(task, len(soon), leaving, promised)
                 if victims is None:
                     ripe = [self.ripens(one) for one in self.lower(task)]
                     self.alarms |= {
@@ -190,13 +212,16 @@ class Machine:
                         for time in ripe
                         if time > self.now and time == min(other for other in ripe if other > self.now)
                     }
+                    ready = [one for one in self.lower(task) if self.ripens(one) <= self.now]
+                    if len(soon) + sum(one.size for one in ready) >= task.size:
+                        continue  # a limit keeps it, and not those behind it
                     return
                 for victim in victims:
                     soon |= victim.nodes
                     self.preempt(victim)
             if not promised and self.try_start(task):
                 continue
-            promised += 1
+            promised.append(task)
             held |= set(sorted(soon)[: task.size])
 
     def try_start(self, task: Task) -> bool:
@@ -213,23 +238,20 @@ class Machine:
         assert task.start is not None
         return task.start + task.stood + self.rules.exempt
 
-    def choose(self, task: Task, soon: set[int]) -> list[Task] | None:
+    def choose(self, task: Task, soon: int, leaving: list[Task], promised: list[Task]) -> list[Task] | None:
         """Victims until it fits, the last queue and the last start first; then without needless ones."""
+
+        def fits(chosen: list[Task]) -> bool:
+            room = soon + sum(other.size for other in chosen)
+            return room >= task.size and not self.is_over(task, [*leaving, *chosen], promised)
+
         candidates = [other for other in self.lower(task) if self.ripens(other) <= self.now]
-        candidates.sort(key=lambda other: (other.rank, -(other.start or 0), -other.number))
-        chosen: list[Task] = []
-        room = len(soon)
-        for other in candidates:
-            if room >= task.size:
-                break
-            chosen.append(other)
-            room += other.size
-        if room < task.size:
-            return None
-        for other in reversed(chosen[:-1]):
-            if room - other.size >= task.size:
-                chosen.remove(other)
-                room -= other.size
+        by = self.rules.youngest
+        candidates.sort(key=lambda other: (0 if by else other.rank, -(other.start or 0), -other.number))
+        chosen = next((some for at in range(len(candidates)) if fits(some := candidates[: at + 1])), None)
+        for other in chosen[-2::-1] if chosen else ():
+            less = [one for one in chosen or () if one is not other]
+            chosen = less if fits(less) else chosen
         return chosen
 
     def resume(self) -> None:
@@ -248,9 +270,8 @@ class Machine:
 
     def schedule(self) -> None:
         """FCFS; with EASY later jobs pass the first one if they do not delay it."""
-        queue = self.order()
-        while queue and len(self.free(None)) >= queue[0].size:
-            self.begin(queue.pop(0), self.free(None))
+        while (queue := self.view()) and len(self.free(None)) >= queue[0].size:
+            self.begin(queue[0], self.free(None))
         if not queue or not self.rules.easy:
             return
         head = queue[0]
@@ -265,7 +286,7 @@ class Machine:
                 shadow, extra = max(end, self.now), room - head.size
                 break
         for task in queue[1:]:
-            if task.size > free:
+            if task.size > free or self.is_over(task):
                 continue
             if self.now + task.limit > shadow:
                 if task.size > extra:

@@ -100,6 +100,7 @@ class Preemption(Listener):
         """The queues or QoS that jobs of the run may preempt, and those of jobs that may be preempted."""
         self._leaving: dict[int, LeavingJob] = {}
         self._cleaning: set[int] = set()  # cancelled victims whose targets still clean up
+        self._again = False  # whether a victim has left at once
         self._ripe_at: set[float] = set()
         """The times at which a pass is entered because running jobs may be preempted from then on."""
         engine.future.handle("evict", self._on_evict)
@@ -142,13 +143,20 @@ class Preemption(Listener):
         if self._takers.isdisjoint(self._targets):
             return  # nothing in the run can be preempted, and the policies alone decide
         self._forget_ended()
-        waiting: list[WaitingJob] = []
+        waiting, served, self._again = list[WaitingJob](), set[int](), True
         stopped = set[int]()  # groups in which a job finds no victims: those behind it wait, too
-        for group, job in self._in_turn(now):
-            if group not in stopped and not self._serve(group, job, now, waiting):
-                stopped.add(group)
-            if self.suspension is not None:
-                self.suspension.close()
+        while self._again:
+            self._again = False
+            for group, job in self._in_turn(now):
+                if group in stopped or job in served:
+                    continue
+                served.add(job)
+                if not self._serve(group, job, now, waiting):
+                    stopped.add(group)
+                if self.suspension is not None:
+                    self.suspension.close()
+                if self._again:  # the victim, or a job that its use kept out of view, may be next in order
+                    break
         if self.suspension is not None and self.suspension.jobs:
             self.suspension.resume(now)
 
@@ -406,7 +414,7 @@ class Preemption(Listener):
             self._engine.settle()
 
     def _remove(self, victim: int, mode: str, reason: str) -> None:
-        engine = self._engine
+        engine, self._again = self._engine, True
         if mode == SUSPEND:
             assert self.suspension is not None
             self.suspension.suspend(victim, engine.now, reason)

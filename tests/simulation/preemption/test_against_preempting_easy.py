@@ -7,6 +7,7 @@ from math import inf
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from simsched.workload.load import load_workload
 from tests.reference.preempting_easy import Rules, Task, simulate
@@ -22,13 +23,29 @@ MODES = ["requeue", "cancel", "suspend", "checkpoint"]
 KTH = Path(__file__).parents[3] / ".." / "shared" / "traces" / "KTH-SP2-1996-2.1-cln.swf.gz"
 
 
-def both(rows, nodes, rules):
-    """Run rows (submit, size, runtime, limit, queue) with both programs; return their results by number."""
+def both(rows, nodes, rules, *, table=True):
+    """Run rows (submit, size, runtime, limit, queue) with both programs; return their results by number.
+
+    Without a table, jobs say themselves from when on they may be preempted.
+    """
     jobs = [
-        job(number, submit, f"slot={size}/core", work, limit, queue=queue)
+        job(number, submit, f"slot={size}/core", work, limit, queue=queue, user=str(number % 5))
         for number, (submit, size, work, limit, queue) in enumerate(rows)
     ]
     options = {}
+    if table:
+        order = "youngest" if rules.youngest else "priority"
+        options["preemption"] = {
+            "mode": rules.mode,
+            "grace": rules.grace,
+            "exempt": rules.exempt,
+            "order": order,
+        }
+    else:
+        own = {"preemptible-after": rules.exempt}
+        jobs = [replace(one, jobspec=one.jobspec.with_system(**own)) for one in jobs]
+    if rules.most < inf:
+        options["limits"] = [{"each": "user", "nodes": rules.most}]
     if rules.interval < inf:
         options["job_checkpoints"] = {
             "interval": rules.interval,
@@ -40,12 +57,11 @@ def both(rows, nodes, rules):
         *jobs,
         policy="easy" if rules.easy else "fcfs",
         queues=QUEUES,
-        preemption={"mode": rules.mode, "grace": rules.grace, "exempt": rules.exempt},
         allocations=False,
         **options,
     )
     tasks = [
-        Task(number, submit, size, work, limit, RANKS[queue], takes=queue != "batch")
+        Task(number, submit, size, work, limit, RANKS[queue], takes=queue != "batch", user=str(number % 5))
         for number, (submit, size, work, limit, queue) in enumerate(rows)
     ]
     expected = simulate(tasks, nodes, rules)
@@ -54,6 +70,8 @@ def both(rows, nodes, rules):
         task.number: (task.start, task.end, task.result, task.saved, task.stood, task.attempts)
         for task in expected
     }
+    names = [name for name in names if name in found.jobs]
+    theirs = {number: row[: len(names)] for number, row in theirs.items()}
     columns = [found.jobs[name].tolist() for name in names]
     ours = dict(zip(found.jobs["id"], zip(*columns, strict=True), strict=True))
     return {int(name): row for name, row in ours.items()}, theirs
@@ -68,22 +86,47 @@ def same(ours, theirs):
     return theirs
 
 
-@pytest.mark.parametrize("easy", [False, True])
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("seed", range(6))
-def test_random_workloads(mode, seed, easy):
+def random_rows(rng):
     """Small times, so that many things happen at one instant; three queues, two of which preempt."""
-    rng = random.Random(100 * seed + MODES.index(mode))
-    rules = Rules(mode, rng.choice([0, 0, 3]), rng.choice([0, 0, 4]), easy=easy)
-    if mode == "checkpoint" or seed % 2:
-        rules.interval, rules.cost, rules.restart = rng.randint(2, 8), rng.randint(0, 3), rng.randint(0, 3)
     rows = []
     for submit in sorted(rng.randint(0, 700) for _ in range(250)):
         work = rng.randint(1, 20)
         limit = max(1, work + rng.randint(-2, 15))
         queue = rng.choice(["batch", "batch", "batch", "mid", "urgent"])
         rows.append((submit, rng.randint(1, 8), work, limit, queue))
-    found = same(*both(rows, 12, rules))
+    return rows
+
+
+@pytest.mark.parametrize("most", [9, inf])
+@pytest.mark.parametrize("easy", [False, True])
+@pytest.mark.parametrize("seed", range(6))
+def test_without_a_table(seed, easy, most):
+    rng = random.Random(seed)
+    rules = Rules("requeue", 0, rng.choice([0, 4]), easy=easy, youngest=True, most=most)
+    same(*both(random_rows(rng), 12, rules, table=False))
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("seed", range(6))
+def test_under_limits(mode, seed):
+    """Each of five users may have 9 nodes of 12, those of suspended jobs included."""
+    rng = random.Random(1000 * seed + MODES.index(mode))
+    rules = Rules(mode, rng.choice([0, 0, 3]), rng.choice([0, 4]), easy=bool(seed % 2), most=9)
+    rules.youngest = rng.random() < 0.5
+    if mode == "checkpoint":
+        rules.interval, rules.cost, rules.restart = rng.randint(2, 8), rng.randint(0, 3), rng.randint(0, 3)
+    same(*both(random_rows(rng), 12, rules))
+
+
+@pytest.mark.parametrize("easy", [False, True])
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("seed", range(6))
+def test_random_workloads(mode, seed, easy):
+    rng = random.Random(100 * seed + MODES.index(mode))
+    rules = Rules(mode, rng.choice([0, 0, 3]), rng.choice([0, 0, 4]), easy=easy)
+    if mode == "checkpoint" or seed % 2:
+        rules.interval, rules.cost, rules.restart = rng.randint(2, 8), rng.randint(0, 3), rng.randint(0, 3)
+    found = same(*both(random_rows(rng), 12, rules))
     hit = {"cancel": lambda row: row[2] == "CANCELED", "suspend": lambda row: row[4]}
     assert sum(bool(hit.get(mode, lambda row: row[5])(row)) for row in found.values()) > 5
 
