@@ -184,24 +184,19 @@ def preemption_rows(site: Site) -> list[tuple[str, ...]]:
     rules = read_preemption(site.config.get("preemption"), "preemption")
     if rules is None:
         return []
+    queues = (queues_of(site) or Queues({})).queues
+    victims = {name: [*filter(None, some)] for name, some in rules.victims_of(queues).items()}
+    names: Iterable[str] = queues
     if rules.by == QOS:
-        preempts = rules.preempts
-        victims = (name for some in preempts.values() for name in some)
-        names = list(dict.fromkeys((*preempts, *rules.tables, *victims)))
-    else:
-        queues = (queues_of(site) or Queues({})).queues
-        preempts = {
-            name: tuple(other.name for other in queues.values() if other.priority < queue.priority)
-            for name, queue in queues.items()
-            if queue.preempts
-        }
-        names = list(queues)
+        names = dict.fromkeys(
+            (*victims, *rules.tables, *(name for some in victims.values() for name in some))
+        )
     word = "QoS" if rules.by == QOS else "queue"
     found: list[tuple[str, ...]] = []
     for name in names:
         rule = rules.rule_of(name)
         times = (format_duration(seconds) if seconds else MISSING for seconds in (rule.grace, rule.exempt))
-        found.append((f"{word} {name}", ", ".join(preempts.get(name, ())) or MISSING, rule.mode, *times))
+        found.append((f"{word} {name}", ", ".join(victims.get(name, ())) or MISSING, rule.mode, *times))
     return found
 
 

@@ -85,6 +85,8 @@ class Preemption(Listener):
         self._engine, self._attempts, self._of = engine, attempts, of
         self._by_rules = engine.config.preemption or PLAIN
         self._by_qos = self._by_rules.by == QOS
+        queues = engine.config.queues
+        self._victims = self._by_rules.victims_of({} if queues is None else queues.queues)
         self.suspension = suspension
         self._tables = {one.name: one for one in engine.config.reservations}
         self._known: dict[str | None, tuple[VictimRule, dict[str | None, int]]] = {}
@@ -112,7 +114,7 @@ class Preemption(Listener):
             queue = self._of[number] if self._of else None
             name = job.qos if self._by_qos else None if queue is None else queue.name
             if name not in self._known:
-                self._known[name] = self._by_rules.rule_of(name), self._ranks_of(name, queue)
+                self._known[name] = self._by_rules.rule_of(name), self._victims.get(name or "", {})
             rule, ranks = self._known[name]
             after = job.jobspec.system.get("preemptible-after")
             exempt = rule.exempt if after is None else _whole(float(after))
@@ -124,17 +126,6 @@ class Preemption(Listener):
             self._takers.update(ranks)
             if rule.mode != OFF and exempt < inf:
                 self._targets.add(name)
-
-    def _ranks_of(self, name: str | None, queue: Queue | None) -> dict[str | None, int]:
-        """Return the QoS that a QoS preempts, or the queues of lower priority, with their places in order."""
-        if self._by_qos:
-            return {other: at for at, other in enumerate(self._by_rules.preempts.get(name or "", ()))}
-        queues = self._engine.config.queues
-        if queue is None or queues is None or not queue.preempts:
-            return {}
-        priorities: dict[str | None, int] = {None: 0}
-        priorities |= {one.name: one.priority for one in queues.queues.values()}
-        return {other: priority for other, priority in priorities.items() if priority < queue.priority}
 
     # -- before a pass --------------------------------------------------------------------------
 
@@ -277,8 +268,9 @@ class Preemption(Listener):
             if job in held:
                 state.release(held[job])
         for one in waiting:
-            # Targets that are kept for a suspended job are down again, and nobody else may have them.
-            room = split(one.room, one.room.targets[~state.up[one.room.targets]], state.index).kept
+            # Targets that are kept for a suspended job are down again, and no other job may have them.
+            down = one.room.targets[~state.up[one.room.targets]]
+            room = split(one.room, down, state.index).kept if len(down) else one.room
             if room is not None:
                 state.claim(room)
         return state

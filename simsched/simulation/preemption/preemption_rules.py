@@ -103,6 +103,20 @@ class PreemptionRules(VictimRule, frozen=True):
         """QoS → the QoS whose jobs it may preempt."""
         return {name: rule.preempts for name, rule in self.qos.items() if rule.preempts}
 
+    def victims_of(self, queues: Mapping[str, Any]) -> dict[str, dict[str | None, int]]:
+        """Return queue or QoS → those whose jobs it may preempt, with their places in the order of victims.
+
+        `queues` is name → queue; jobs that are in none, None, are like those of a queue of priority 0.
+        """
+        if self.by == QOS:
+            return {name: {one: at for at, one in enumerate(some)} for name, some in self.preempts.items()}
+        places: dict[str | None, int] = {None: 0} | {name: queue.priority for name, queue in queues.items()}
+        return {
+            name: {other: place for other, place in places.items() if place < queue.priority}
+            for name, queue in queues.items()
+            if queue.preempts
+        }
+
     @property
     def suspends(self) -> bool:
         """Whether jobs may be suspended."""
