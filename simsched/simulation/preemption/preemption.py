@@ -64,7 +64,7 @@ class LeavingJob(NamedTuple):
     reason: str
 
 
-class WaitingJob(NamedTuple):
+class PromisedRoom(NamedTuple):
     """A job that waits for its victims to go: its number, the resources that it will get, and its group."""
 
     job: int
@@ -134,7 +134,7 @@ class Preemption(Listener):
         if self._takers.isdisjoint(self._targets):
             return  # nothing in the run can be preempted, and the policies alone decide
         self._forget_ended()
-        waiting, served, self._again = list[WaitingJob](), set[int](), True
+        waiting, served, self._again = list[PromisedRoom](), set[int](), True
         stopped = set[int]()  # groups in which a job finds no victims: those behind it wait, too
         while self._again:
             self._again = False
@@ -202,7 +202,7 @@ class Preemption(Listener):
         queue = self._of[job] if self._of else None
         return 0 if queue is None else queue.priority
 
-    def _serve(self, group: int, job: int, now: float, waiting: list[WaitingJob]) -> bool:
+    def _serve(self, group: int, job: int, now: float, waiting: list[PromisedRoom]) -> bool:
         """Start a job that preempts, or see that it will have room, in which case it joins those `waiting`.
 
         Return whether the jobs behind it may do so, too: always, unless there is no room whoever goes.
@@ -221,10 +221,10 @@ class Preemption(Listener):
         for victim in victims:
             self._preempt(victim, job, now)
         if not (victims and self._start(group, job, now, waiting)):
-            waiting.append(WaitingJob(job, room, group))
+            waiting.append(PromisedRoom(job, room, group))
         return True
 
-    def _start(self, group: int, job: int, now: float, waiting: Sequence[WaitingJob]) -> bool:
+    def _start(self, group: int, job: int, now: float, waiting: Sequence[PromisedRoom]) -> bool:
         """Start a job that preempts, if it fits now where only such jobs may start; return whether it did.
 
         It does not if a job before it in its group waits for victims, or one in another group for its room.
@@ -251,7 +251,7 @@ class Preemption(Listener):
         return True
 
     def _is_over(
-        self, job: int, room: Selection, time: float, gone: Sequence[int], waiting: Sequence[WaitingJob]
+        self, job: int, room: Selection, time: float, gone: Sequence[int], waiting: Sequence[PromisedRoom]
     ) -> bool:
         """Whether limits refuse a job this room at a time (s) when jobs are gone, and those waiting run."""
         limits = self._engine.queues.limits
@@ -260,7 +260,7 @@ class Preemption(Listener):
         leave = [one for one in gone if self._rules[one].mode != SUSPEND]  # a suspended job counts as running
         return limits.over(job, room, time, leave, [one[:2] for one in waiting]) is not None
 
-    def _soon(self, waiting: Sequence[WaitingJob]) -> Availability:
+    def _soon(self, waiting: Sequence[PromisedRoom]) -> Availability:
         """Return the free resources once the present victims are gone, beside jobs that wait for theirs."""
         held = self._engine.plan.held
         state = self._engine.plan.available.copy()
@@ -278,7 +278,7 @@ class Preemption(Listener):
     # -- victims ----------------------------------------------------------------------------------
 
     def _room(
-        self, group: int, job: int, now: float, waiting: Sequence[WaitingJob]
+        self, group: int, job: int, now: float, waiting: Sequence[PromisedRoom]
     ) -> tuple[Selection | None, list[int], bool]:
         """Return room for a job once the present victims are gone and, if need be, the first of others.
 
