@@ -22,7 +22,7 @@ from simsched.text_table import clip_end, markdown_table
 from simsched.visible import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from simsched.simulation.queues import Queue, Window
 
