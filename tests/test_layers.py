@@ -58,7 +58,13 @@ FENCES: dict[str, set[str]] = {
     "yaml": TEXT,
     "msgspec": TEXT
     # text, and Structs for values that exist by the hundred thousand
-    | {"graph/pool", "match/state/selection", "match/state/run_selection"}
+    | {
+        "graph/pool",
+        "graph/build/jgf",
+        "graph/write/jgf",
+        "match/state/selection",
+        "match/state/run_selection",
+    }
     | {"declare", "simulation", "rl"}
     | {"report/data/tables"},  # the declared parts of run.json
     "jsonschema": {"formats"},

@@ -77,7 +77,7 @@ READERS = {
     "swf": Format("swf", "read_swf", "text", "Standard Workload Format of the Parallel Workloads Archive"),
     "gwf": Format("gwf", "read_gwf", "lines", "Grid Workload Format of the Grid Workloads Archive"),
     "jobs": Format("jobs_yaml", "read_jobs_yaml", "text", "jobs.yaml: a list of shapes, jobspecs or files"),
-    "jsonl": Format("jobs_yaml", "read_jsonl", "lines", "JSON Lines of the same"),
+    "jsonl": Format("job_lines", "read_jsonl", "lines", "JSON Lines of the same"),
     "sacct": Format("sacct", "read_sacct", "lines", "Slurm accounting, sacct -P"),
     "sacct-json": Format("slurm_json", "read_sacct_json", "text", "Slurm accounting, sacct --json"),
     "squeue-json": Format(

@@ -1,7 +1,8 @@
-"""The fast reader of JSON Lines: entries as programs write them, of a jobspec or shape, numbers and texts.
+"""JSON Lines of jobs: one entry per line, as in ``jobs.yaml``.
 
-It never reports a fault.  At the least doubt, duplicate keys included, it returns nothing, and
-`jobs_yaml.Maker` reads the line.  It therefore may refuse a correct line, which costs time only;
+`PlainLines` is the fast reader of lines as programs write them: of a jobspec or shape, numbers and texts.  It
+never reports a fault.  At the least doubt, duplicate keys included, it returns nothing, and `jobs_yaml.Maker`
+reads the line.  It therefore may refuse a correct line, which costs time only;
 tests/workload/readers/test_jobs_yaml.py compares both.
 """
 
@@ -14,14 +15,19 @@ from msgspec import UNSET, Meta, Raw, UnsetType
 
 from simsched.declare.kinds import MOST
 from simsched.errors import SimschedError
+from simsched.formats.jobspec.fast import Reader
 from simsched.formats.rfc.duration import MAX_SECONDS, whole
-from simsched.formats.text.json_text import certain_json, number_of_keys
+from simsched.formats.text.json_text import certain_json, load_json_line, number_of_keys
 from simsched.workload.job import MAX_JOBS, Job
-from simsched.workload.readers.jobs_yaml import own_values
+from simsched.workload.mapping import ReadOptions
+from simsched.workload.readers.jobs_yaml import Maker, own_values, workload_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from simsched.formats.jobspec.jobspec import Jobspec
-    from simsched.workload.readers.jobs_yaml import Maker
+    from simsched.workload.job import Workload
+    from simsched.workload.readers.jobs_yaml import Draft
 
 _WHOLE = Annotated[int, Meta(ge=0, lt=MOST)]
 _TIME = Annotated[int, Meta(ge=0, le=int(MAX_SECONDS))] | Annotated[float, Meta(ge=0, le=MAX_SECONDS)]
@@ -50,6 +56,30 @@ _DEFAULTS = tuple(None if field.required else field.default for field in msgspec
 _ID, _SUBMIT, _JOBSPEC, _DURATION = map(_FIELDS.index, ("id", "submit", "jobspec", "duration"))
 _RUNTIME, _NAME, _QUEUE = map(_FIELDS.index, ("runtime", "name", "queue"))
 _TIMED = [_FIELDS.index(name) for name in _TIMES]
+
+
+def read_jsonl(lines: Iterable[str], reading: ReadOptions | None = None) -> Workload:
+    """Read JSON Lines, one entry per line; blank lines are ignored.
+
+    Raises
+    ------
+    FormatError, WorkloadError
+        As `read_jobs_yaml`, with the number of the line.
+    """
+    reading = reading or ReadOptions(source="jobs.jsonl")
+    return workload_of(_entries(lines, Maker(reading.folder, Reader()), reading.source), reading, "jsonl")
+
+
+def _entries(lines: Iterable[str], maker: Maker, source: str) -> Iterator[list[Draft]]:
+    plain = PlainLines(maker)
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            place = f"{source}:{number}"
+            job = plain.job(line, place)
+            if job is None:
+                yield maker.drafts(load_json_line(line, source, number), {}, place)
+            else:
+                yield [(place, job, None)]
 
 
 class _Known(NamedTuple):

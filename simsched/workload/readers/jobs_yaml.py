@@ -1,7 +1,7 @@
-"""``jobs.yaml`` and JSON Lines of jobs: workloads that people write by hand.
+"""``jobs.yaml``: workloads that people write by hand.
 
 A document is a list of entries, or ``{name, defaults, jobs}`` where `defaults` holds keys that every entry
-starts from.  In JSON Lines each line is one entry.  `JobEntry` declares the keys.
+starts from.  `JobEntry` declares the keys.  In JSON Lines (`job_lines`) each line is one entry.
 """
 
 from __future__ import annotations
@@ -243,7 +243,7 @@ def read_jobs_yaml(text: str, reading: ReadOptions | None = None) -> Workload:
     maker = Maker(reading.folder)
     numbered = ((f"{reading.source}: jobs[{index}]", entry) for index, entry in enumerate(entries))
     drafts = (maker.drafts(entry, defaults, place) for place, entry in numbered)
-    return _workload(drafts, replace(reading, name=title or reading.name), "jobs")
+    return workload_of(drafts, replace(reading, name=title or reading.name), "jobs")
 
 
 def given_jobs(given: Any) -> tuple[Job, ...]:
@@ -259,7 +259,7 @@ def given_jobs(given: Any) -> tuple[Job, ...]:
     if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
         raise wrong("jobs", given, "several jobs, as Job or as mappings")
     maker = Maker(Path())
-    drafts: list[_Draft] = []
+    drafts: list[Draft] = []
     entries = False
     for number, one in enumerate(given):
         place = f"jobs[{number}]"
@@ -306,36 +306,6 @@ def _document(text: str, source: str) -> Any:
     return load_yaml(text, source)
 
 
-def read_jsonl(lines: Iterable[str], reading: ReadOptions | None = None) -> Workload:
-    """Read JSON Lines, one entry per line; blank lines are ignored.
-
-    Raises
-    ------
-    FormatError, WorkloadError
-        As `read_jobs_yaml`, with the number of the line.
-    """
-    from simsched.formats.jobspec.fast import Reader
-
-    reading = reading or ReadOptions(source="jobs.jsonl")
-    maker = Maker(reading.folder, Reader())
-    return _workload(_of_lines(lines, maker, reading.source), reading, "jsonl")
-
-
-def _of_lines(lines: Iterable[str], maker: Maker, source: str) -> Iterator[list[_Draft]]:
-    from simsched.formats.text.json_text import load_json_line
-    from simsched.workload.readers.job_lines import PlainLines
-
-    plain = PlainLines(maker)
-    for number, line in enumerate(lines, 1):
-        if line.strip():
-            place = f"{source}:{number}"
-            job = plain.job(line, place)
-            if job is None:
-                yield maker.drafts(load_json_line(line, source, number), {}, place)
-            else:
-                yield [(place, job, None)]
-
-
 def _parts(document: Any, source: str) -> tuple[list[Any], dict[str, Any], str]:
     """Return (entries, defaults, name) of either form of the document."""
     if document is None:
@@ -361,12 +331,13 @@ def refuse_unknown(entry: Mapping[str, Any], known: Iterable[str], place: str) -
             raise WorkloadError(f"unknown key {key!r}", where=place, expected=expected)
 
 
-_Draft: TypeAlias = tuple[str, Job, Any]
+Draft: TypeAlias = tuple[str, Job, Any]
 """The place of an entry, one of its jobs, and the ``depends`` of the entry."""
 
 
-def _workload(entries: Iterable[list[_Draft]], reading: ReadOptions, kind: str) -> Workload:
-    drafts: list[_Draft] = []
+def workload_of(entries: Iterable[list[Draft]], reading: ReadOptions, kind: str) -> Workload:
+    """Return the jobs of entries, with their dependencies, as far as the limit of records goes."""
+    drafts: list[Draft] = []
     most = inf if reading.limit is None else reading.limit
     coming = iter(entries)
     while len(drafts) < most and (found := next(coming, None)) is not None:
@@ -387,7 +358,7 @@ class Maker:
     ids: dict[str, str] = field(default_factory=dict)
     sequence: int = 0
 
-    def drafts(self, entry: Any, defaults: dict[str, Any], place: str) -> list[_Draft]:
+    def drafts(self, entry: Any, defaults: dict[str, Any], place: str) -> list[Draft]:
         """Return the jobs of one entry, with its place and what it says of dependencies."""
         if not isinstance(entry, dict):
             raise WorkloadError(

@@ -6,7 +6,8 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import WorkloadError
-from simsched.workload.readers.jobs_yaml import KINDS, read_jsonl
+from simsched.workload.readers.job_lines import read_jsonl
+from simsched.workload.readers.jobs_yaml import KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
