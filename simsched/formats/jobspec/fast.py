@@ -17,7 +17,7 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from simsched.errors import FormatError
-from simsched.formats.jobspec.jobspec import ONCE, Jobspec, Task, resources_fit_v1
+from simsched.formats.jobspec.jobspec import ONCE, Jobspec, Task
 from simsched.formats.jobspec.validation_rules import system_faults
 from simsched.formats.jobspec.vertex import ResourceVertex
 from simsched.formats.rfc.count import MAX_COUNT, Count
@@ -189,7 +189,6 @@ class _Resources:
     def __init__(self, records: list[VertexRecord]) -> None:
         self.records = records
         self.slots: dict[str, set[str]] = {}
-        self.whole = True  # all counts are integers
         self.check(records, (), set())
 
     def check(self, records: list[VertexRecord], inside: tuple[str, ...], labels: set[str]) -> None:
@@ -203,7 +202,6 @@ class _Resources:
                     raise _Doubt
                 labels.add(label)
             if type(record.count) is not int:
-                self.whole = False
                 Count.from_json(record.count)
             around = inside
             if kind == "slot":
@@ -221,10 +219,27 @@ class _Resources:
         """The resources as vertices."""
         return tuple([_vertex(record) for record in self.records])
 
-    @cached_property
+    @property
     def fit_v1(self) -> bool:
-        """Whether the resources are one of RFC 25's enumerated graphs, with integer counts."""
-        return self.whole and resources_fit_v1(self.vertices)
+        """Whether the resources are one of RFC 25's enumerated graphs (no vertex is built for the answer)."""
+        slot = self.records[0]
+        if slot.type == "node" and slot.below is not UNSET:
+            if not _has_only(slot, slot.exclusive, slot.below) or len(slot.below) != 1:
+                return False
+            slot = slot.below[0]
+        if len(self.records) != 1 or slot.type != "slot" or slot.below is UNSET:
+            return False
+        return (
+            _has_only(slot, slot.exclusive, slot.label, slot.below)
+            and all(map(_has_only, slot.below))
+            and sorted([leaf.type for leaf in slot.below]) in (["core"], ["core", "gpu"])
+        )
+
+
+def _has_only(record: VertexRecord, *allowed: object) -> bool:
+    """Whether the count is an integer and no keys but type, count, unit and the allowed ones are set."""
+    optional = (record.exclusive, record.label, record.id, record.below)
+    return type(record.count) is int and 4 - optional.count(UNSET) == len(allowed) - allowed.count(UNSET)
 
 
 def _vertex(record: VertexRecord) -> ResourceVertex:

@@ -429,7 +429,6 @@ def _root(correlation: tuple[float, ...]) -> Floats:
 
 
 def _normal_cdf(values: Floats) -> Floats:
-
     flat = (values / 2**0.5).ravel()
     return (0.5 + 0.5 * np.fromiter(map(erf, flat.tolist()), float, len(flat))).reshape(values.shape)
 

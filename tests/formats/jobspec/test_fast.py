@@ -7,6 +7,7 @@ import json
 import pytest
 
 from simsched.errors import FormatError
+from simsched.formats.jobspec import fast
 from simsched.formats.jobspec.fast import Reader
 from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.formats.request_files import load_jobspecs
@@ -100,3 +101,12 @@ def test_tasks_are_checked_against_the_slots_of_their_own_line():
     assert reader.read(first.encode())
     assert reader.read(first.replace('"label": "a"', '"label": "b"').encode()) is None
     assert reader.read(other.encode())
+
+
+def test_no_vertex_is_built_to_know_whether_a_jobspec_fits_v1(monkeypatch):
+    """In a large file all requests may differ, and building the vertices takes most of the time."""
+    jobs, texts = lines(3)
+    monkeypatch.setattr(fast, "_vertex", None)
+    assert [Reader().passes(text.encode(), v1=True) for text in texts] == [True, True, True]
+    several = jobs[0].to_dict() | {"resources": [jobs[0].to_dict()["resources"][0]["with"][0]]}
+    assert not Reader().passes(json.dumps(several).encode(), v1=True)
