@@ -219,7 +219,7 @@ class _Resources:
         """The resources as vertices."""
         return tuple([_vertex(record) for record in self.records])
 
-    @property
+    @cached_property
     def fit_v1(self) -> bool:
         """Whether the resources are one of RFC 25's enumerated graphs (no vertex is built for the answer)."""
         slot = self.records[0]
