@@ -232,7 +232,7 @@ class _Options:
         from simsched.formats.rfc.duration import parse_duration
 
         try:
-            minutes = self.flux and value.replace(".", "", 1).isdigit()
+            minutes = self.flux and value.replace(".", "", 1).isdecimal()
             return float(value) * 60 if minutes else parse_duration(value) if self.flux else time_limit(value)
         except FormatError as error:
             raise error.at(place) from None

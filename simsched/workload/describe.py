@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from typing import TYPE_CHECKING, TypedDict
 
@@ -193,7 +194,7 @@ def describe(workload: Workload, *, capacity: int | None = None) -> WorkloadSumm
     if not capacity:
         stated = workload.header.get("MaxProcs", "").split()
         capacity = (
-            (int(stated[0]) or None) if stated and stated[0].isdigit() and len(stated[0]) < 10 else None
+            (int(stated[0]) or None) if stated and stated[0].isdecimal() and len(stated[0]) < 10 else None
         )
     return {
         "name": workload.name,
@@ -301,7 +302,7 @@ def _hours(submit: Floats, workload: Workload) -> list[int]:
     """Jobs by hour of the day, in local time if the header has the start and the time zone."""
     header, clock = workload.header, workload.clock
     words = [next(iter(header.get(key, "").split()), "") for key in ("UnixStartTime", "TimeZone")]
-    offset = sum(int(word) for word in words if word.lstrip("-").isdigit() and len(word) < 12)
+    offset = sum(int(word) for word in words if re.fullmatch("-?[0-9]{1,11}", word))
     local = submit + offset if clock is None else clock.local_seconds(submit)
     hours = (local // 3600 % 24).astype(np.int64)
     return [int(count) for count in np.bincount(hours, minlength=24)]

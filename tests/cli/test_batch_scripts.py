@@ -86,6 +86,7 @@ def test_times_are_those_of_the_command(convert, command, seconds):
         ("#SBATCH -n 4\n#SBATCH -t soon\n", "job.sh:2: 'soon' is not a time"),
         ("sbatch --gpus=3 -n2 job", "job.sh: 3 gpus for 2 tasks (expected --nodes or --gpus-per-task)"),
         ("sbatch --gres='gpu", "job.sh: the options cannot be read"),
+        ("flux submit -t ² x", "job.sh: '²' is not a duration"),
     ],
 )
 def test_faults_have_their_place(convert, command, fault):

@@ -68,7 +68,7 @@ def _take_queue(limits: LimitTables, values: Mapping[str, str], where: str) -> N
     limits.number(job, "nodes", values.get("maxnodesperjob"), where, REJECT)
     minutes = values.get("maxtimeperjob", "")
     if minutes.lower() not in UNLIMITED:
-        if minutes.isdigit():
+        if minutes.isdecimal() and len(minutes) < 16:
             limits.add(job, "duration", f"{int(minutes)}m", REJECT)
         else:
             limits.notes.fault(f"{minutes!r} is not a number of minutes", where, "a whole number")

@@ -63,7 +63,7 @@ def _job(row: dict[str, Any]) -> Job:
     procs = int(row["cores"] or row["nodes"] or row["procs"] or 0) or None
     name = row["id"]
     return Job(
-        id=int(name) if str(name).isdigit() else str(name),
+        id=int(name) if str(name).isdecimal() else str(name),
         submit=_whole(row["submit"]),
         jobspec=_request(procs or 1),
         runtime=_whole(row["end"] - row["start"]) if ran else -1,

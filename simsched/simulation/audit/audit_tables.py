@@ -318,6 +318,6 @@ def _antecedents(
         return [tasks[task.index]] if tasks and task is not None and task.index in tasks else []
     if tasks is not None:
         return list(tasks.values())
-    if dependency.value not in names and index.isdigit() and int(index) in arrays.get(array, {}):
+    if dependency.value not in names and index.isdecimal() and int(index) in arrays.get(array, {}):
         return [arrays[array][int(index)]]
     return [dependency.value] if dependency.value in names else []

@@ -195,7 +195,7 @@ def _header(workload: Workload, begin: float) -> dict[str, str]:
     if clock is not None:
         found = {"UnixStartTime": f"{round(clock.origin + begin)}", "TimeZoneString": clock.zone}
     text = workload.header.get("MaxProcs", "").split()
-    if text and text[0].isdigit() and 0 < int(text[0]) < 10**9:
+    if text and text[0].isdecimal() and len(text[0]) < 10 and int(text[0]) > 0:
         found["MaxProcs"] = text[0]
     return found
 

@@ -165,7 +165,7 @@ def write_batsim(workload: Workload, delay: str = DELAYS[0]) -> Iterator[str]:
     """
     most = max((procs_of(job.procs, job.jobspec) for job in workload.jobs), default=0)
     said = workload.header.get("MaxProcs", "")
-    total = int(said) if said.isdigit() and len(said) < 10 else most
+    total = int(said) if said.isdecimal() and len(said) < 10 else most
     yield "{"
     yield f'"nb_res": {max(total, 1)},'
     if "Map" in workload.header:

@@ -44,7 +44,8 @@ def part_of(text: str) -> tuple[str, int] | None:
     (('123', 1), None, None)
     """
     leader, plus, number = text.partition("+")
-    return (leader, int(number)) if plus and leader.isdigit() and number.isdigit() else None
+    is_part = plus and leader.isdecimal() and number.isdecimal() and len(number) < 10
+    return (leader, int(number)) if is_part else None
 
 
 def joined_job(leader: str, parts: Sequence[Job], requests: dict[tuple[Any, ...], Jobspec]) -> Job:

@@ -52,7 +52,7 @@ def read_sge(lines: Iterable[str], reading: ReadOptions | None = None) -> Worklo
         if len(line.strip()) < 2 or line.startswith("#"):
             continue
         cells = line.split(":")
-        if len(cells) < LEAST_FIELDS or not cells[_NUMBER].isdecimal():
+        if len(cells) < LEAST_FIELDS or not re.fullmatch("[0-9]{1,18}", cells[_NUMBER]):
             gather.skip(number, why.NOT_A_RECORD, line)
             continue
         category, task = _category(cells)

@@ -276,6 +276,6 @@ def numbered(header: dict[str, str], key: str) -> dict[int, str]:
     names = {}
     for line in header.get(key, "").splitlines():
         number, _, name = line.strip().partition(" ")
-        if number.isdigit() and name.strip() and len(number) < 10:
+        if number.isdecimal() and name.strip() and len(number) < 10:
             names[int(number)] = name.strip()
     return names

@@ -756,3 +756,10 @@ def test_a_line_may_use_the_other_name_of_a_default():
 def test_unknown_keys_are_bounded():
     found = read("".join(f"Key{i}=1\n" for i in range(500)) + GOOD, {})
     assert len(texts(found, "fault")) == 50
+
+
+@pytest.mark.parametrize("odd", ["²", "9" * 5000])
+@pytest.mark.parametrize("key", ["MinNodes", "DefMemPerNode", "MaxNodes"])
+def test_a_number_of_a_partition_that_cannot_be_read(key, odd):
+    text = f"NodeName=n[1-4] CPUs=4 RealMemory=100\nPartitionName=p Nodes=n[1-4] {key}={odd}\n"
+    assert len(described(recognition.SLURM_CONF, text, "f").recipe.groups[0].hosts) == 4

@@ -221,7 +221,13 @@ def test_only_old_documents_state_the_default_partition():
 
 @pytest.mark.parametrize(
     ("shares", "note"),
-    [(0, "match-policy = firstnodex"), (0x8004, "OverSubscribe=FORCE"), (4, "OverSubscribe=YES"), (1, "")],
+    [
+        (0, "match-policy = firstnodex"),
+        (0x8004, "OverSubscribe=FORCE"),
+        (4, "OverSubscribe=YES"),
+        (1, ""),
+        ("²", ""),
+    ],
 )
 def test_shares_of_a_partition(shares, note):
     found = read_slurm_document({"partitions": [partition("p", "n1", maximums={"shares": shares})]}, "p.json")

@@ -238,7 +238,7 @@ def _objects(
                 yield from _of_sinfo(row, place, notes, listed)
             elif key == "licenses":
                 name, total = text_of(row.get("LicenseName")), text_of(row.get("Total"))
-                if name and total.isdigit():
+                if name and total.isdecimal():
                     yield "licensename", {"licensename": name, "total": total}, place
                 else:
                     notes.fault("a licence without a name and a number", place, "LicenseName and Total")
@@ -266,7 +266,7 @@ def _partition_values(row: Mapping[str, Any]) -> dict[str, str]:
     shares = at_path(row, "maximums/shares")
     if shares is not None:  # the number of jobs that may share resources (slurm.h, max_share)
         text = text_of(shares)
-        jobs = int(text[:9]) if text.isdigit() else None
+        jobs = int(text[:9]) if text.isdecimal() else None
         few = {None: "", 0: "EXCLUSIVE", 1: "NO"}
         many = f"FORCE:{jobs & ~_FORCED}" if jobs and jobs & _FORCED else f"YES:{jobs}"
         values["oversubscribe"] = few.get(jobs, many)

@@ -807,11 +807,11 @@ class _Understanding:
         """Note values of a partition that none of its nodes can meet."""
         nodes = [self.nodes[host] for host in hosts if host in self.nodes]
         least, memory = keys.stated("minnodes"), keys.stated("defmempernode")
-        if nodes and least.isdigit() and int(least) > len(nodes):
+        if nodes and least.isdecimal() and len(least) < 16 and int(least) > len(nodes):
             text = f"partition {clip(name)}: MinNodes={least} of {len(nodes):,} nodes: no job can run"
             keys.assumed(text, cause="minnodes")
         pools = [pool.amount.size for node in nodes for pool in node.kind.pools if pool.type == "memory"]
-        if pools and memory.isdigit() and int(memory) > max(pools):
+        if pools and memory.isdecimal() and len(memory) < 16 and int(memory) > max(pools):
             text = f"partition {clip(name)}: DefMemPerNode={memory}, which none of its nodes has"
             keys.assumed(text, cause="defmempernode")
 
