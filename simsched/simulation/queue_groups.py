@@ -117,8 +117,8 @@ class WaitingLimits(StartLimits, Protocol):
         time: float,
         gone: Collection[int] = (),
         before: Iterable[tuple[int, Selection]] = (),
-    ) -> object | None:
-        """Return a limit that a waiting job with this allocation is over at a time, or None."""
+    ) -> tuple[object, float] | None:
+        """Return a limit that a waiting job with this allocation is over at a time, and when it is not."""
 
     def is_blocked(self, job: int) -> bool:
         """Whether a job of the same queue waits for a limit that blocks the jobs behind it."""

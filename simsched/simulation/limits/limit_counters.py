@@ -229,16 +229,20 @@ class LimitCounter:
         rate, jobs = self.kind.rate, self.running.items()
         return sum(rate(one) * max(0, end - now) for job, (one, _, end) in jobs if job not in gone)
 
-    def is_over(self, asked: float, now: float) -> bool:
-        """Whether a job that asks for an amount would exceed the limit now."""
-        return self.in_use(now) + asked > self.most
+    def is_over(self, asked: float, now: float, gone: Collection[int] = ()) -> bool:
+        """Whether a job that asks for an amount would exceed the limit at a time (s)."""
+        return self.in_use(now, gone) + asked > self.most
 
-    def falls_at(self, asked: float, now: float) -> float:
+    def falls_at(self, asked: float, now: float, gone: Collection[int] = ()) -> float:
         """Return the first whole second at which a job is below the limit by the passage of time, or inf."""
         if not self.kind.falls:
             return inf
         room, rate_of = self.most - asked, self.kind.rate
-        left = [(rate_of(amounts), end) for amounts, _, end in self.running.values() if now < end < inf]
+        left = [
+            (rate_of(amounts), end)
+            for job, (amounts, _, end) in self.running.items()
+            if now < end < inf and job not in gone
+        ]
         before = now
         for end in sorted({end for _, end in left}):
             if sum(amount * max(0, until - end) for amount, until in left) <= room:

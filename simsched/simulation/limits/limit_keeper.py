@@ -324,15 +324,13 @@ class LimitKeeper(Listener):
         cohort = self._jobs.of[job]
         if cohort is None or not cohort.varies:
             return True
-        amounts, over = self._amounts(cohort, job, selection), self.over(job, selection, now)
-        if over is None:
+        amounts, found = self._amounts(cohort, job, selection), self.over(job, selection, now)
+        if found is None:
             self._allocated[job] = amounts
             return True
+        over, falls = found
         asked = over.kind.asks(amounts)
-        if isinstance(over, LimitCounter):
-            text, falls = over.reason(now, self._jobs.users), over.falls_at(asked, now)
-        else:
-            text, falls = f"limit: {over.may}", inf
+        text = over.reason(now, self._jobs.users) if isinstance(over, LimitCounter) else f"limit: {over.may}"
         self.refused[job] = f"{text}, the free resources for the job have {over.kind.text(asked)}", falls
         self.gone.add(job)
         self._engine.queues.group_of(job).queue.bar({job})
@@ -347,31 +345,32 @@ class LimitKeeper(Listener):
         time: float,
         gone: Collection[int] = (),
         before: Iterable[tuple[int, Selection]] = (),
-    ) -> LimitCounter | LimitBreach | None:
+    ) -> tuple[LimitCounter | LimitBreach, float] | None:
         """Return the first limit that a waiting job with this allocation is over, or None; nothing changes.
 
         At the time (s) of its start running jobs are `gone`, and others that wait have started `before` it.
+        The second value is the time (s) at which the use has fallen enough, or inf.
         """
         cohort = self._jobs.of[job]
         if cohort is None:
             return None
         amounts = self._amounts(cohort, job, selection)
         for counter in cohort.binding:
-            kind, use = counter.kind, counter.in_use(time, gone)
+            kind, asked = counter.kind, counter.kind.asks(amounts)
             for other, room in before:
                 more = self._jobs.of[other]
                 if more is not None and counter in more.asks:
-                    use += kind.asks(self._amounts(more, other, room))
+                    asked += kind.asks(self._amounts(more, other, room))
             for other in () if kind.falls else gone:
                 less = self._jobs.of[other]
                 if less is not None and counter in less.asks:
                     mine = self._allocated.get(other, less.amounts)
-                    use += kind.leaves(mine, time - self._running[other][0]) - kind.asks(mine)
-            if use + kind.asks(amounts) > counter.most:
-                return counter
+                    asked += kind.leaves(mine, time - self._running[other][0]) - kind.asks(mine)
+            if counter.is_over(asked, time, gone):
+                return counter, counter.falls_at(asked, time, gone)
         for scope, limit in cohort.own:
             if limit.kind.asks(amounts) > limit.most + limit.kind.slack:
-                return LimitBreach(scope, limit, limit.most, per_job=True)
+                return LimitBreach(scope, limit, limit.most, per_job=True), inf
         return None
 
     def _amounts(self, cohort: Cohort, job: int, selection: Selection) -> Amounts:

@@ -99,12 +99,13 @@ class Preemption(Listener):
         self._reservations: list[AdvanceReservation | None] = []
         """Job → the advance reservation that it is in."""
         self._takers, self._targets = set[str | None](), set[str | None]()
-        """The queues or QoS that jobs of the run may preempt, and those of jobs that may be preempted."""
+        """The queues or QoS that submitted jobs may preempt, and those of jobs that may be preempted."""
         self._leaving: dict[int, LeavingJob] = {}
         self._cleaning: set[int] = set()  # cancelled victims whose targets still clean up
         self._again = False  # whether a victim has left at once
         self._ripe_at: set[float] = set()
-        """The times at which a pass is entered because running jobs may be preempted from then on."""
+        """The times at which a pass is entered: from then on there are more victims, or limits allow more."""
+        self._falls = inf  # when the use that keeps a job from starting has fallen, at the earliest
         engine.future.handle("evict", self._on_evict)
         engine.future.handle("ripe", self._on_ripe)
 
@@ -123,16 +124,19 @@ class Preemption(Listener):
             self._ranks.append(ranks)
             self._exempt.append(exempt)
             self._reservations.append(self._tables.get(reservation_of(job) or ""))
-            self._takers.update(ranks)
-            if rule.mode != OFF and exempt < inf:
-                self._targets.add(name)
+
+    def submitted(self, job: int, now: float) -> None:
+        """Note what a job may preempt, and whether it may be preempted; of jobs to come nothing is known."""
+        self._takers.update(self._ranks[job])
+        if self._rules[job].mode != OFF and self._exempt[job] < inf:
+            self._targets.add(self._names[job])
 
     # -- before a pass --------------------------------------------------------------------------
 
     def before_pass(self, now: float) -> None:
         """Let jobs that preempt start, and suspended jobs go on."""
         if self._takers.isdisjoint(self._targets):
-            return  # nothing in the run can be preempted, and the policies alone decide
+            return  # no job can be preempted so far, and the policies alone decide
         self._forget_ended()
         waiting, served, self._again = list[PromisedRoom](), set[int](), True
         stopped = set[int]()  # groups in which a job finds no victims: those behind it wait, too
@@ -212,11 +216,12 @@ class Preemption(Listener):
             return True
         if self.suspension is not None:
             self.suspension.open_for(job, self._may_preempt)
+        self._falls = inf
         if self._start(group, job, now, waiting):
             return True
         room, victims, refused = self._room(group, job, now, waiting)
         if room is None:
-            self._expect_ripe(job, now)
+            self._expect(now, self._falls, *map(self._ripens, self._lower(job)))
             return refused
         for victim in victims:
             self._preempt(victim, job, now)
@@ -258,7 +263,11 @@ class Preemption(Listener):
         if limits is None:
             return False
         leave = [one for one in gone if self._rules[one].mode != SUSPEND]  # a suspended job counts as running
-        return limits.over(job, room, time, leave, [one[:2] for one in waiting]) is not None
+        over = limits.over(job, room, time, leave, [one[:2] for one in waiting])
+        if over is None:
+            return False
+        self._falls = min(self._falls, over[1] - (time - self._engine.now))
+        return True
 
     def _soon(self, waiting: Sequence[PromisedRoom]) -> Availability:
         """Return the free resources once the present victims are gone, beside jobs that wait for theirs."""
@@ -300,6 +309,7 @@ class Preemption(Listener):
         supply, held = self._engine.queues.groups[group].context.supply, self._engine.plan.held
         free = self._soon(waiting)
         room, victims, state = place(free, ()), list[int](), free.copy()
+        alone = self._falls
         candidates = () if room is not None else self._candidates(job, now)
         for victim in sorted(candidates, key=lambda victim: self._key(job, victim)):
             state.release(held[victim])
@@ -314,6 +324,8 @@ class Preemption(Listener):
             found = place(state, others)
             if found is not None:
                 room, victims = found, others
+        if victims and alone <= self._gone_at(victims):
+            return None, [], True  # by then the job could start without any victim
         return room, victims, refused
 
     def _gone_at(self, victims: Sequence[int]) -> float:
@@ -350,9 +362,9 @@ class Preemption(Listener):
         suspended = engine.suspended.get(victim, 0)
         return engine.recorder.start[victim] + suspended + self._exempt[victim]
 
-    def _expect_ripe(self, job: int, now: float) -> None:
-        """Enter a pass for the first time at which one more running job may be preempted, if there is one."""
-        ripe = min((time for time in map(self._ripens, self._lower(job)) if now < time < inf), default=now)
+    def _expect(self, now: float, *times: float) -> None:
+        """Enter a pass for the first of some times (s) that are still to come, if there is one."""
+        ripe = min((time for time in times if now < time < inf), default=now)
         if ripe > now and ripe not in self._ripe_at:
             self._ripe_at.add(ripe)
             self._engine.future.at(ripe, SUBMISSION, "ripe")
@@ -436,5 +448,7 @@ class Preemption(Listener):
         """Take over the state of an equal part."""
         self._leaving = {job: LeavingJob(*leaving) for job, leaving in state["leaving"].items()}
         self._cleaning, self._ripe_at = state["cleaning"], state["ripe_at"]
+        for job in range(self._engine.progress.submitted):
+            self.submitted(job, self._engine.now)
         if self.suspension is not None:
             self.suspension.restore(state["suspension"])

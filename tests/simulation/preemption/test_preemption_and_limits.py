@@ -201,6 +201,43 @@ def test_the_order_is_that_of_the_present():
     assert starts(found) == {"K": 0, "B": 0, "V": 60, "U": 67}
 
 
+@pytest.mark.parametrize("rules", RULES)
+def test_jobs_to_come_decide_nothing(rules):
+    """Only B may be preempted.  Until it is submitted the policy alone decides, and R keeps its promise."""
+    jobs = [
+        job("A", 0, "slot=1/core", 10, queue="high"),
+        job("R", 1, "slot=2/core", 10, queue="high"),
+        job("U", 2, "slot=1/core", 20, queue="higher"),
+        victim("B", 100, "slot=1/core", 5),
+    ]
+    queues = QUEUES | {"higher": {"hosts": "all", "priority": 10, "preempts": True}}
+    if rules is not None:
+        rules = {**rules, "queues": {"high": {"mode": "off"}, "higher": {"mode": "off"}}}
+    closed = run(machine(2), *jobs, policy="conservative", queues=queues, preemption=rules)
+    open_ = ss.Simulation(machine(2), queue_policy="conservative", queues=queues, preemption=rules)
+    open_.submit_all(jobs)
+    open_.run()
+    assert starts(closed) == starts(open_.result().result) == {"A": 0, "R": 10, "U": 20, "B": 100}
+
+
+@pytest.mark.parametrize("rules", RULES)
+def test_a_job_starts_when_the_use_that_refuses_its_room_has_fallen(nodes, rules):
+    """U may start beside K from 50 on.  H waits for the small node, and the policy never comes to U."""
+    found = run(
+        nodes(2, 8, 8),
+        job("K", 0, "slot=1/core", 100, queue="high", user="u"),
+        victim("B", 0, NODE, 1000),
+        job("H", 1, "slot=2/node", 10, queue="high", user="h"),
+        job("U", 5, NODE, 10, queue="high", user="u"),
+        policy="fcfs",
+        queues=QUEUES,
+        preemption=rules,
+        limits=[{"user": "h", "cores": 11}, {"user": "u", "running-core-hours": 130 / 3600}],
+    )
+    assert taken(found) == []
+    assert starts(found) == {"K": 0, "B": 0, "U": 50, "H": 100}
+
+
 @pytest.mark.parametrize("policy", ["fcfs", "easy", "conservative", "slack", "slurm"])
 @pytest.mark.parametrize("rules", [None, {}, {"mode": "off"}, {"queues": {"low": {"mode": "off"}}}])
 def test_where_nothing_can_be_preempted_the_policies_alone_decide(policy, rules):
