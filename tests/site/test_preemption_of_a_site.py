@@ -160,3 +160,19 @@ def test_partitions_preempt_by_tier(tmp_path, mode):
     site = site_of(tmp_path, conf, "")
     assert site.config["preemption"]["queues"] == {"spare": {"mode": mode, "grace": 60}}
     assert site.config["queues"]["batch"]["preempts"] is True
+
+
+def test_qos_whose_jobs_preempt_each_other_are_imported_without_the_loop(tmp_path):
+    """sacctmgr refuses such QOS, so the file was edited."""
+    rows = "Name|Priority|Preempt\na|1|\nb|5|a,c|\nc|9|d\nd|7|a,b,e\ne|2|d\n"
+    site = site_of(tmp_path, rows=rows)
+    assert texts(site, "fault") == [
+        "QOS d preempts b, whose jobs preempt its own",
+        "QOS e preempts d, whose jobs preempt its own",
+    ]
+    tables = site.config["preemption"]["qos"]
+    assert {name: table["preempts"] for name, table in tables.items() if "preempts" in table} == {
+        "b": ["a", "c"],
+        "c": ["d"],
+        "d": ["a", "e"],
+    }

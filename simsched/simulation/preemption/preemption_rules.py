@@ -144,8 +144,12 @@ class PreemptionRules(VictimRule, frozen=True):
             if name in others:
                 place = f"{where}.qos.{name}.preempts"
                 raise ConfigError(f"{name!r} preempts itself", where=place, expected="other QoS")
+        victims = {
+            name: [one for one in others if self.rule_of(one).mode != OFF]
+            for name, others in self.preempts.items()
+        }
         try:
-            TopologicalSorter(self.preempts).prepare()
+            TopologicalSorter(victims).prepare()
         except CycleError as error:
             loop = " preempts ".join(map(repr, reversed(error.args[1])))
             expected = "QoS of which none can be preempted by those that it preempts"

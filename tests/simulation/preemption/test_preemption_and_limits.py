@@ -173,6 +173,14 @@ def test_qos_that_preempt_each_other_are_refused():
         run(machine(1), job("A", 0, "slot=1/core", 5, qos="a"), preemption={"qos": loop})
 
 
+def test_qos_whose_jobs_are_not_preempted_make_no_loop():
+    """Jobs of A stay, so that no job takes the place of another twice."""
+    rules = {"qos": {"a": {"preempts": ["b"], "mode": "off"}, "b": {"preempts": ["a"]}}}
+    jobs = [job(name, at, "slot=1/core", 5, qos=qos) for at, (name, qos) in enumerate(["Bb", "Aa", "Cb"])]
+    found = run(machine(1), *jobs, preemption=rules)
+    assert starts(found) == {"A": 1, "B": 6, "C": 11}
+
+
 def test_a_job_that_preempts_starts_before_the_policy_without_a_table():
     """R has a reservation at 10, which U would delay; nothing has to be preempted for U."""
     found = run(

@@ -115,6 +115,7 @@ def _by_qos(settings: Settings, rows: Sequence[QosRow]) -> dict[str, Any]:
     notes, where = settings.notes, rows[0].where.rpartition(":")[0]
     priorities = {row.name: row.priority for row in rows}
     mode, exempt = mode_of(settings.get("preemptmode")) or "off", _exempt(settings)
+    modes = {row.name: row.victims.get("mode", mode) for row in rows}
     tables: dict[str, dict[str, Any]] = {}
     for row in rows:
         for name in row.preempts:
@@ -128,21 +129,30 @@ def _by_qos(settings: Settings, rows: Sequence[QosRow]) -> dict[str, Any]:
         if found.get("mode", mode) == "suspend" and found.get("exempt"):
             found["exempt"] = 0  # Slurm ignores that of jobs that are suspended
         others = [name for name in row.preempts if name in priorities and name != row.name]
+        loops = [one for one in others if modes[one] != "off" and _preempts(tables, modes, one, row.name)]
+        for name in loops:
+            others.remove(name)
+            notes.fault(f"QOS {row.name} preempts {name}, whose jobs preempt its own", row.where)
         if others:  # Slurm preempts jobs of the QOS of the lowest priority first
             found["preempts"] = sorted(others, key=priorities.__getitem__)
         if found:
             tables[row.name] = found
-    victims = {name for table in tables.values() for name in table.get("preempts", ())}
-    modes = {tables.get(name, {}).get("mode", mode) for name in victims}
-    if modes <= {"off"}:
+    used = {modes[name] for table in tables.values() for name in table.get("preempts", ())}
+    if used <= {"off"}:
         return {}
-    if "suspend" in modes:
+    if "suspend" in used:
         notes.assumed(SUSPENDS, where)
     shown = "; ".join(
         f"{name}: {', '.join(table['preempts'])}" for name, table in tables.items() if "preempts" in table
     )
     notes.assumed(f"the QOS preempt these, the first one first: {shown}", where)
     return {"by": "qos", **_common(settings, mode, exempt), "qos": tables}
+
+
+def _preempts(tables: Mapping[str, Any], modes: Mapping[str, str], name: str, other: str) -> bool:
+    """Whether jobs of one QOS preempt those of another, directly or through jobs that they preempt."""
+    found = [one for one in tables.get(name, {}).get("preempts", ()) if modes[one] != "off"]
+    return other in found or any(_preempts(tables, modes, one, other) for one in found)
 
 
 def _common(settings: Settings, mode: str, exempt: float) -> dict[str, Any]:
