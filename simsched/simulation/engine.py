@@ -147,6 +147,7 @@ def restore(engine: Engine, state: EngineState) -> None:
     for job, end, selection in state.claims:
         engine.plan.claim(job, selection, end)
     _restore_status(engine.plan, state.down)
+    engine.future.restore(state.now, ())  # the parts ask for the time; their events are replaced below
     engine.queues.restore(state.queues)
     for name, part in engine.parts.items():
         part.restore(state.parts.get(name))

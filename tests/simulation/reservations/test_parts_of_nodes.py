@@ -213,6 +213,16 @@ def test_jobs_of_other_queues_in_a_magnetic_reservation(policy):
     assert nodes_of(found)["E"] == "0"
 
 
+def test_a_run_goes_on_within_a_window_of_a_magnetic_reservation(tmp_path):
+    """E does not name the reservation, and comes after the checkpoint."""
+    rule = {"name": "r", "start": 5, "duration": 20, "hosts": "n0", "users": ["ann"], "magnetic": True}
+    jobs = [job("A", 0, "slot=1/core", 40, user="bob"), job("E", 10, "slot=1/core", 8, user="ann")]
+    options = {"reservations": rule, "policy": "fcfs"}
+    whole = run(machine(2), *jobs, checkpoints={8: tmp_path / "state.json"}, **options)
+    resumed = run(machine(2), *jobs, resume=tmp_path / "state.json", **options)
+    assert starts(whole) == starts(resumed) == {"A": 0, "E": 10}
+
+
 @pytest.mark.parametrize("seed", range(14))
 def test_random_runs_are_clean(tmp_path, seed):
     rng = random.Random(seed)
