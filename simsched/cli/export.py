@@ -72,7 +72,7 @@ def part_of_run(args: Arguments, **more: Any) -> GanttView | None:
         "queues": tuple(args.queue or ()),
         **more,
     }
-    given = {name: value for name, value in chosen.items() if value not in (None, (), False)}
+    given = {name: value for name, value in chosen.items() if value not in (None, ()) and value is not False}
     return GanttView(**given) if given else None
 
 

@@ -209,6 +209,15 @@ def test_the_command_line(run, tmp_path, capsys):
     assert main(["export", str(tmp_path), "--to", "swf"]) == 2
 
 
+def test_a_part_that_begins_or_ends_at_0(run, capsys):
+    """Zero is a time and not an option that is missing; the run has nothing before its begin."""
+    assert main(["export", str(run.path), "--to", "evalys", "--until", "0"]) == 2
+    assert "the view ends before it begins" in capsys.readouterr().err
+    assert main(["export", str(run.path), "--to", "evalys", "--from", "0"]) == 0
+    assert capsys.readouterr().out == "".join(export_text(run, "evalys", view=GanttView(start=0)))
+    assert main(["plot", "gantt", str(run.path), "--until", "0"]) == 2
+
+
 def test_evalys_itself_loads_and_plots_an_exported_run(run, tmp_path):
     jobset = pytest.importorskip("evalys.jobset", reason="evalys is not installed")
     (tmp_path / "run_jobs.csv").write_text("".join(export_text(run, "evalys")))
