@@ -5,9 +5,10 @@ from __future__ import annotations
 import simsched as ss
 from analysis.studies.common import CYCLE, QUICK, Page, key, new_figure, tidy
 from simsched import human
-from simsched.report.compare import bootstrap, compare
+from simsched.report.compare import compare
 from simsched.report.metrics.classes import size_class
 from simsched.report.metrics.fairness import jain_of_users, overtaken
+from simsched.report.metrics.intervals import bootstrap
 from simsched.report.metrics.metrics import by, measured, trim
 
 CASES = (

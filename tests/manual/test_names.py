@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import pkgutil
 import re
 import shlex
@@ -92,6 +93,20 @@ def test_dotted_names(page):
     """Names such as ``simsched.graph.edit`` are modules, or attributes of modules; decisions are records."""
     names = set(DOTTED.findall(page.read_text(encoding="utf-8"))) if page.stem != "decisions" else set()
     assert [name for name in sorted(names) if not NOT_MODULES.match(name) and not exists(name)] == []
+
+
+ANALYSIS = sorted((REPOSITORY / "analysis").rglob("*.py"))
+
+
+@pytest.mark.parametrize("file", ANALYSIS, ids=lambda file: file.stem)
+def test_studies_and_benchmarks_import_names_that_exist(file):
+    imports = [
+        f"{found.module}.{name.name}"
+        for found in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(found, ast.ImportFrom) and (found.module or "").partition(".")[0] == "simsched"
+        for name in found.names
+    ]
+    assert [name for name in imports if not exists(name)] == []
 
 
 def exists(name):

@@ -230,7 +230,7 @@ def figures_of(
 
     Parameters
     ----------
-    run : a `simsched.report.data.tables.Run`.
+    run : a `simsched.report.data.tables.RunTables`.
     jobs : the jobs of the workload as it was run; queries select from them.
     warm_up, drain : seconds of submissions that are ignored (see `summarise`).
     summary : figures of the whole run, if they are known.
