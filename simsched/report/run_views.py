@@ -100,8 +100,8 @@ class Run(RunTables):
         from simsched.report.figures.figures import draw
 
         given = {"start": start, "end": end, "nodes": nodes, "users": users, "queues": queues,
-                 "colour": colour, "names": names, "waits": waits}  # fmt: skip
-        chosen = {name: value for name, value in given.items() if value not in (None, (), False)}
+                 "colour": colour, "names": names, "waits": waits or None}  # fmt: skip
+        chosen = {name: value for name, value in given.items() if value not in (None, ())}
         view = _view(chosen) if chosen else None
         return draw(kind, [self, *others], dark=dark, view=view, paper=paper, grey=grey)
 

@@ -91,6 +91,10 @@ def test_plot_takes_a_part_of_a_gantt_chart_and_several_runs(saved):
     run, _ = saved
     assert run.plot("gantt", start="10m", end=3600, nodes="0-1").axes
     assert run.plot("queue", ss.simulate("tiny", "first-steps", "fcfs"), grey=True).axes
+    assert run.plot("gantt").axes[0].texts
+    assert not run.plot("gantt", names=False).axes[0].texts
+    with pytest.raises(ss.ConfigError, match="the view ends before it begins"):
+        run.plot("gantt", end=0)
     with pytest.raises(ss.ConfigError, match="unknown option 'node'; did you mean nodes"):
         run.plot("gantt", node="0")
     with pytest.raises(ss.ConfigError, match="unknown kind of figure 'gannt'; did you mean"):
