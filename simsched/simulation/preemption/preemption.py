@@ -102,6 +102,7 @@ class Preemption(Listener):
         """The queues or QoS that submitted jobs may preempt, and those of jobs that may be preempted."""
         self._leaving: dict[int, LeavingJob] = {}
         self._cleaning: set[int] = set()  # cancelled victims whose targets still clean up
+        self._ousted: dict[int, int] = {}  # victim → the job that waits for its room
         self._again = False  # whether a victim has left at once
         self._ripe_at: set[float] = set()
         """The times at which a pass is entered: from then on there are more victims, or limits allow more."""
@@ -142,7 +143,7 @@ class Preemption(Listener):
         stopped = set[int]()  # groups in which a job finds no victims: those behind it wait, too
         while self._again:
             self._again = False
-            for group, job in self._in_turn(now):
+            for group, job in self._ousters_first([*self._in_turn(now)]):
                 if group in stopped or job in served:
                     continue
                 served.add(job)
@@ -179,6 +180,27 @@ class Preemption(Listener):
             if not engine.is_running(job) or engine.recorder.start[job] != leaving.start:
                 del self._leaving[job]
         self._cleaning = {job for job in self._cleaning if job in engine.plan.held}
+        waits = {job for pair in self._ousted.items() for job in pair if self._waits(job)}
+        self._ousted = {
+            victim: by
+            for victim, by in self._ousted.items()
+            if by in waits and (victim in waits or victim in self._leaving)
+        }
+
+    def _waits(self, job: int) -> bool:
+        return self._engine.progress.states[job] is JobState.SCHED
+
+    def _ousters_first(self, turns: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+        """Yield the turns with a job that still waits for the room of a victim before this victim.
+
+        A victim that preempts itself may be queued before it, and would take its room back again and again.
+        """
+        groups = {job: group for group, job in turns}
+        for _, job in turns:
+            chain = [job]
+            while (by := self._ousted.get(chain[-1])) in groups and by not in chain:
+                chain.append(by)
+            yield from ((groups[one], one) for one in reversed(chain))
 
     def _in_turn(self, now: float) -> Iterator[tuple[int, int]]:
         """Yield the waiting jobs that preempt with the numbers of their groups, in order.
@@ -390,6 +412,7 @@ class Preemption(Listener):
         """Let a victim go now, or at the end of its grace time and of its last checkpoint."""
         engine, rule = self._engine, self._rules[victim]
         mode, reason = rule.mode, f"preempted by {engine.name_of(job)}"
+        self._ousted[victim] = job
         cost = self._cost(victim)
         if mode == CHECKPOINT and cost is None:
             mode = REQUEUE
@@ -440,6 +463,7 @@ class Preemption(Listener):
         return {
             "leaving": {job: tuple(leaving) for job, leaving in self._leaving.items()},
             "cleaning": self._cleaning,
+            "ousted": self._ousted,
             "ripe_at": self._ripe_at,
             "suspension": None if self.suspension is None else self.suspension.state(),
         }
@@ -447,7 +471,7 @@ class Preemption(Listener):
     def restore(self, state: dict[str, Any]) -> None:
         """Take over the state of an equal part."""
         self._leaving = {job: LeavingJob(*leaving) for job, leaving in state["leaving"].items()}
-        self._cleaning, self._ripe_at = state["cleaning"], state["ripe_at"]
+        self._cleaning, self._ousted, self._ripe_at = state["cleaning"], state["ousted"], state["ripe_at"]
         for job in range(self._engine.progress.submitted):
             self.submitted(job, self._engine.now)
         if self.suspension is not None:

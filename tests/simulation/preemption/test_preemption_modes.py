@@ -129,6 +129,17 @@ def test_order_of_victims(order, gone):
     assert [name for name, result in results(found).items() if result == "CANCELED"] == [gone]
 
 
+def test_a_victim_that_preempts_others_does_not_take_its_room_back():
+    """Otherwise B, which is before H in the queue, would start again whenever its grace time is over."""
+    found = run(
+        machine(1),
+        job("B", 0, "slot=1/core", 20, qos="mid"),
+        job("H", 4, "slot=1/core", 5, qos="high"),
+        preemption={"qos": {"high": {"preempts": ["mid"]}, "mid": {"preempts": ["low"], "grace": 3}}},
+    )
+    assert spans(found) == {"H": (7, 12), "B": (12, 32)}
+
+
 def test_by_qos():
     """The QoS that comes first in `preempts` goes first; a QoS of its own mode is cancelled."""
     found = run(
