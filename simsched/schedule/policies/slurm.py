@@ -88,6 +88,8 @@ class Slurm:
         self._last_main = self._last_backfill = -NEVER
         self._main_due = self._backfill_due = False
         """Whether something has changed since the last pass of each scheduler."""
+        self._hidden: set[int] = set()
+        """Jobs that a limit which blocks keeps out of view in each pass: only the first time is a change."""
         self._since: dict[int, float] = {}
         """Waiting job → the time (s) since which it waits for resources; kept for `min_age_reserve` only."""
 
@@ -95,8 +97,10 @@ class Slurm:
         """Run the schedulers that are due, and ask for a pass when the next one is."""
         now, options = context.now, self.options
         queue = context.queue
-        if context.released or context.moved or queue.gone or queue.fresh:
+        gone = set(queue.gone)
+        if context.released or context.moved or not gone <= self._hidden or queue.fresh:
             self._main_due = self._backfill_due = True
+        self._hidden = gone & queue.barred
         if options.min_age_reserve:
             # A limit may have kept a job out of view since its submission.
             submits = None if context.limits is None else context.table.submits

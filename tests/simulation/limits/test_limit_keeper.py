@@ -38,6 +38,40 @@ def test_a_limit_may_block_the_jobs_behind(policy):
     assert starts(found) == {"a0": 0, "a1": 0, "a2": 10, "b": 10}
 
 
+def test_jobs_behind_a_limit_that_is_used_up_for_good_cause_no_passes(tmp_path):
+    """Under slurm, two groups each asked for a pass in which the other saw its jobs go out of view."""
+    groups = "{name: n, count: 2, cores: 1}, {name: m, count: 1, cores: 2}, {name: o, count: 2, cores: 2}"
+    (tmp_path / "c.yaml").write_text(f"groups: [{groups}]")
+    free = [
+        ("J30", 0, 40, 20, "node=2/slot/core", "mid"),
+        ("J27", 17, 80, 80, "slot=3/core", "low"),
+        ("J44", 22, 40, 40, "slot=1-3/core", "low"),
+        ("J9", 53, 85, 80, "slot=1-3/core", "high"),
+        ("J28", 107, 85, 40, "slot=2/core", "high"),
+        ("J0", 125, 1, 1, "slot=1-3/core", "high"),
+    ]
+    reserved = [
+        ("J7", 7, 80, 80, "node=2/slot/core", "low"),
+        ("J41", 27, 1, 0, "slot=3/core", "high"),
+        ("J15", 33, 80, 80, "node{x}/slot/core", "high"),
+        ("J10", 85, 5, 5, "slot=2/node", "high"),
+    ]
+    jobs = []
+    for one in [*free, *reserved]:
+        name, submit, duration, runtime, shape, queue = one
+        spec = ss.Jobspec.from_shape(shape, duration=duration)
+        spec = spec.with_system(reservation="r0") if one in reserved else spec
+        jobs.append(ss.Job(name, submit, spec, runtime=runtime, duration=duration, queue=queue))
+    queues = {name: {"hosts": "all", "priority": at} for at, name in enumerate(("low", "mid", "high"))}
+    found = run(
+        ss.load_cluster(tmp_path / "c.yaml"), *jobs, policy="slurm", match_policy="lonode", queues=queues,
+        limits=[{"queue": "high", "core-hours": 0.05, "blocks": True}],
+        reservations=[{"name": "r0", "start": 40, "duration": 46, "nodes": 1, "flex": True, "announced": 1}],
+        until=100_000,
+    )  # fmt: skip
+    assert found.timeline["time"].tolist()[-2] < 1_000
+
+
 def test_the_rule_with_a_name_goes_before_the_rule_for_each():
     limits = [*TWO_EACH, {"user": "alice", "running-jobs": 1}, {"user": "bob", "running-jobs": -1}]
     bobs = [job(f"b{at}", 0, "slot=1/node", 10, user="bob") for at in range(3)]
