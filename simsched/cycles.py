@@ -49,6 +49,7 @@ def cyclic_groups(links: Mapping[int, Sequence[int]]) -> list[list[int]]:
     """
     import networkx as nx  # few runs have such links
 
-    graph: nx.DiGraph[int] = nx.DiGraph((node, other) for node, row in links.items() for other in row)
+    graph: nx.DiGraph[int] = nx.DiGraph()
+    graph.add_edges_from((node, other) for node, row in links.items() for other in row)
     found = map(sorted, nx.strongly_connected_components(graph))
     return sorted(group for group in found if len(group) > 1 or group[0] in links.get(group[0], ()))
