@@ -292,7 +292,7 @@ class Kernel:
     def placement(self, draws: int) -> tuple[Integers, Words, Integers, list[int], list[int]]:
         """Return the last placement, of a demand with some draws.
 
-        The claim in numbers, its units as masks, its targets, and `parts` and `sums` as lists.
+        The claim in numbers, its units as masks, its targets, and `part` and `sum` as lists.
         """
         claim = self.all_claims[self.top : self.top + self.store[self.top]].copy()
         targets = claim[HEAD : HEAD + self.store[self.top + 1]]

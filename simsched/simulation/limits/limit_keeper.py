@@ -324,7 +324,8 @@ class LimitKeeper(Listener):
         cohort = self._jobs.of[job]
         if cohort is None or not cohort.varies:
             return True
-        amounts, found = self._amounts(cohort, job, selection), self.over(job, selection, now)
+        amounts = self._amounts(cohort, job, selection)
+        found = self._first_exceeded(cohort, amounts, now)
         if found is None:
             self._allocated[job] = amounts
             return True
@@ -354,7 +355,17 @@ class LimitKeeper(Listener):
         cohort = self._jobs.of[job]
         if cohort is None:
             return None
-        amounts = self._amounts(cohort, job, selection)
+        return self._first_exceeded(cohort, self._amounts(cohort, job, selection), time, gone, before)
+
+    def _first_exceeded(
+        self,
+        cohort: Cohort,
+        amounts: Amounts,
+        time: float,
+        gone: Collection[int] = (),
+        before: Iterable[tuple[int, Selection]] = (),
+    ) -> tuple[LimitCounter | LimitBreach, float] | None:
+        """Answer `over` for a job of a cohort with these amounts."""
         for counter in cohort.binding:
             kind, asked = counter.kind, counter.kind.asks(amounts)
             for other, room in before:

@@ -18,6 +18,7 @@ from itertools import takewhile
 from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from simsched.formats.rfc.duration import whole
 from simsched.match.state.selection import split
 from simsched.simulation.environment import DISRUPTION, SUBMISSION
 from simsched.simulation.jobs.lifecycle import JobState
@@ -48,11 +49,6 @@ if TYPE_CHECKING:
     from simsched.simulation.queues import Queue
     from simsched.simulation.reservations.reservation_rules import AdvanceReservation
     from simsched.workload.job import Job
-
-
-def _whole(seconds: float) -> float:
-    """Return a whole number as an int, so that times keep the spelling of the workload."""
-    return int(seconds) if seconds.is_integer() else seconds
 
 
 class LeavingJob(NamedTuple):
@@ -119,7 +115,7 @@ class Preemption(Listener):
                 self._known[name] = self._by_rules.rule_of(name), self._victims.get(name or "", {})
             rule, ranks = self._known[name]
             after = job.jobspec.system.get("preemptible-after")
-            exempt = rule.exempt if after is None else _whole(float(after))
+            exempt = rule.exempt if after is None else whole(after)
             self._names.append(name)
             self._rules.append(rule)
             self._ranks.append(ranks)
@@ -180,15 +176,12 @@ class Preemption(Listener):
             if not engine.is_running(job) or engine.recorder.start[job] != leaving.start:
                 del self._leaving[job]
         self._cleaning = {job for job in self._cleaning if job in engine.plan.held}
-        waits = {job for pair in self._ousted.items() for job in pair if self._waits(job)}
+        waiting, states = JobState.SCHED, engine.progress.states
         self._ousted = {
             victim: by
             for victim, by in self._ousted.items()
-            if by in waits and (victim in waits or victim in self._leaving)
+            if states[by] is waiting and (states[victim] is waiting or victim in self._leaving)
         }
-
-    def _waits(self, job: int) -> bool:
-        return self._engine.progress.states[job] is JobState.SCHED
 
     def _ousters_first(self, turns: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
         """Yield the turns with a job that still waits for the room of a victim before this victim.
@@ -386,10 +379,10 @@ class Preemption(Listener):
 
     def _expect(self, now: float, *times: float) -> None:
         """Enter a pass for the first of some times (s) that are still to come, if there is one."""
-        ripe = min((time for time in times if now < time < inf), default=now)
-        if ripe > now and ripe not in self._ripe_at:
-            self._ripe_at.add(ripe)
-            self._engine.future.at(ripe, SUBMISSION, "ripe")
+        first = min((time for time in times if now < time < inf), default=now)
+        if first > now and first not in self._ripe_at:
+            self._ripe_at.add(first)
+            self._engine.future.at(first, SUBMISSION, "ripe")
 
     def _on_ripe(self, _: None) -> None:
         self._ripe_at.discard(self._engine.now)
