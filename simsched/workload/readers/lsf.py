@@ -2,8 +2,9 @@
 
 A job is its ``JOB_FINISH`` record; records of other events are counted and ignored.  Texts are in double
 quotes, in which a double quote is doubled.  Some fields are lists with their length in front, so that the
-fields behind them are found by reading from the left.  The fields are those of lsb.acct(5) of LSF 10.1; the
-limit (``runLimit``) is near the end, and a record of an older version has none.
+fields behind them are found by reading from the left.  The fields are those of lsb.acct(5) of LSF 10.1.  The
+limit (``runLimit``) is near the end, since LSF 9.1; the manual has ``options3`` in front of it, but records of
+9.1 and of 10.1 have it behind.
 """
 
 from __future__ import annotations
@@ -109,9 +110,8 @@ def _read(line: str) -> tuple[dict[str, str], dict[str, int]]:
     StopIteration, ValueError
         for a record that is cut short, and a length that is not a number.
     """
-    fields = (
-        match[2] if match[1] is None else match[1].replace('""', '"') for match in _FIELD.finditer(line)
-    )
+    matches = _FIELD.finditer(line)
+    fields = map(_text, matches)
     said = {name: next(fields) for name in _HEAD}
     _list(fields)  # the requested hosts
     hosts: dict[str, int] = {}
@@ -122,7 +122,7 @@ def _read(line: str) -> tuple[dict[str, str], dict[str, int]]:
     for _ in range(_USAGES):
         next(fields)
     said |= {name: next(fields) for name in _MIDDLE}
-    return said | _tail(list(fields)), hosts
+    return said | _tail(list(matches)), hosts
 
 
 def _list(fields: Iterator[str]) -> list[str]:
@@ -130,28 +130,33 @@ def _list(fields: Iterator[str]) -> list[str]:
     return [next(fields) for _ in range(int(next(fields)))]
 
 
-def _tail(rest: list[str]) -> dict[str, str]:
+def _tail(rest: list[re.Match[str]]) -> dict[str, str]:
     """Return ``exitInfo`` and ``runLimit`` of the fields behind ``idx``, as far as the record has them.
 
-    An entry of ``hostRusage`` has five fields, in later versions six.
+    An entry of ``hostRusage`` has five fields or six: what follows the entries, ``runLimit``, ``options3``,
+    ``avgMem`` and a text, ``effectiveResReq``, tells which.
     """
-    said = {"exitInfo": rest[_EXIT_INFO]} if len(rest) > _EXIT_INFO else {}
+    said = {"exitInfo": _text(rest[_EXIT_INFO])} if len(rest) > _EXIT_INFO else {}
     place = _BEFORE_EXTENSIONS
-    if len(rest) <= place or not rest[place].isdecimal():
-        return said
-    place += 1 + 2 * int(rest[place])
-    if len(rest) <= place or not rest[place].isdecimal():
-        return said
-    number = int(rest[place])
+    for size in (2, 0):  # fields of an entry of submitEXT; the entries of hostRusage are next
+        if len(rest) <= place or not rest[place][0].isdecimal():
+            return said
+        number = int(rest[place][0])
+        place += 1 + size * number
     for size in (5, 6):
-        at = place + 1 + size * number
-        values = rest[at : at + 3]  # options3, runLimit, avgMem
-        if len(values) == 3 and all(re.fullmatch(r"-?\d+", value) for value in values):
-            return {**said, "runLimit": values[1]}
-    sizes = rest[place + 1 : place + 4]
-    if number == 0 and len(sizes) == 3 and re.fullmatch(r"-?\d+", sizes[0]):  # no entries to lose count in
-        return {**said, "runLimit": sizes[1]}
+        match rest[place + size * number :][:4]:
+            case [limit, *numbers, text] if text[2] is None and all(map(_is_integer, numbers)):
+                return {**said, "runLimit": _text(limit)}
     return said
+
+
+def _text(match: re.Match[str]) -> str:
+    """Return a field without its quotes."""
+    return match[2] if match[1] is None else match[1].replace('""', '"')
+
+
+def _is_integer(match: re.Match[str]) -> bool:
+    return re.fullmatch(r"-?\d+", match[0]) is not None
 
 
 def _number(text: str) -> int | None:

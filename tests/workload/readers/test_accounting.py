@@ -110,14 +110,14 @@ def lsf(number=101, index=0, submit=100, begin=0, start=160, end=760, status=64,
     name = rest.get("name", '"sim ""x"""')
     middle = f'"" "proj" 0 4 "/bin/bash" "" {index} 2048 4096 "" "" "" "" 0 "" {rest.get("info", 0)}'
     more = '"" 0 "" "" "app" "" 0 "/g" "" 1040 "" 0 "" "a ""b"" c"'
-    tail = rest.get("tail", '1 "SCHED" "x y" 0 1024 3600 1000 "select[x]" "" 0')
+    tail = rest.get("tail", '1 "SCHED" "x y" 0 3600 1024 1000 "select[x]" "" 0')
     return f'{head} {text} {hosts} {status} 60.0 {name} "run it" {usage} {middle} {more} {tail}'
 
 
 LSF = "\n".join([
     lsf(),
     lsf(number=102, index=5, submit=110, begin=150, status=32, info=5, hosts='2 "8*n1" "8*n2"', procs=16),
-    lsf(number=103, submit=120, status=32, tail='0 2 "n1" 1 2 3 4 "n2" 1 2 3 4 0 7200 0 "" "" 0', name='"j"'),
+    lsf(number=103, submit=120, status=32, tail='0 2 "n1" 1 2 3 4 "n2" 1 2 3 4 7200 0 0 "" "" 0', name='"j"'),
     lsf(number=104, submit=130, start=0, status=32, hosts="0", tail=""),
     '"EVENT_ADRSV_FINISH" "10.1" 1700000500 1700000000 1700000400 1 "root" "rsv" 2 "n1" 4 "n2" 4 ""',
     '"JOB_FINISH" "10.1" 1700000500 105 5001',
@@ -153,7 +153,18 @@ def test_a_record_of_an_older_lsf_has_no_limit():
     assert job.duration is None
 
 
-UNLIMITED = '0 0 1024 some 1000 "" "" 0'
+@pytest.mark.parametrize("hosts", range(1, 8))
+@pytest.mark.parametrize("usage", ["1306 0 1287486 242", "1306 0 1287486 242 0"])
+def test_the_limit_of_an_lsf_job_is_behind_the_usage_on_its_hosts(hosts, usage):
+    """Records of LSF 9.1 have a fifth number for each host, and options3 behind the limit."""
+    used = " ".join(f"n{i} {usage}" for i in range(hosts))
+    (job,) = read_lsf([lsf(tail=f'0 {hosts} {used} 43200 0 8688640 "select[poe>0] " "" -1')])
+    assert job.duration == 43_200
+    (free,) = read_lsf([lsf(tail=f'0 {hosts} {used} -1 4194304 86016 "select[type == any] " "" -1')])
+    assert free.duration is None
+
+
+UNLIMITED = '0 0 some 1024 1000 "" "" 0'
 
 
 @pytest.mark.parametrize(
