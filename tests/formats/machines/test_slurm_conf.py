@@ -404,9 +404,11 @@ def test_settings_that_run_options_hold(lines, config):
     make_config(**from_document(found.config))
 
 
-def test_the_parameters_of_backfill_become_options_of_the_policy_slurm():
+@pytest.mark.parametrize("sign", ["=", "==", " = ="])
+def test_the_parameters_of_backfill_become_options_of_the_policy_slurm(sign):
+    """Slurm looks for the names in the text, so that a second sign of equality changes nothing."""
     line = (
-        "SchedulerParameters=bf_interval=60,bf_window=2880,bf_resolution=300,bf_max_job_test=1000,"
+        f"SchedulerParameters{sign}bf_interval=60,bf_window=2880,bf_resolution=300,bf_max_job_test=1000,"
         "bf_max_job_user=20,bf_max_job_part=0,bf_min_age_reserve=3600,bf_continue,defer,sched_interval=120"
     )
     found = read(f"{line}\nNodeName=n1\n", {})

@@ -435,7 +435,8 @@ class Settings:
 
     def _policy(self) -> dict[str, Any]:
         kind, key = self.get("schedulertype"), "schedulerparameters"
-        parts = (part.partition("=") for part in stated(self.values, key).split(","))
+        # Slurm looks for each name anywhere in the text: SchedulerParameters==bf_window=60 states the window.
+        parts = (part.strip(" =").partition("=") for part in stated(self.values, key).split(","))
         given = {name.strip().lower(): value for name, _, value in parts if name}
         if kind not in ("", "sched/backfill", "sched/builtin"):
             self.at("schedulertype").left_out(f"SchedulerType={self.values['schedulertype']}")
