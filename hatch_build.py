@@ -49,7 +49,7 @@ def compiled(root: Path = ROOT, *, checked: bool = False) -> list[Path]:
                 extensions, build_dir=folder, compiler_directives=directives, quiet=True, force=True
             )
             command = build_ext(Distribution({"name": "simsched", "ext_modules": modules}))
-            command.build_lib, command.build_temp = str(root), folder
+            command.build_lib, command.build_temp, command.parallel = str(root), folder, True
             command.ensure_finalized()
             command.run()
         except (CCompilerError, ExecError, PlatformError) as error:

@@ -10,6 +10,7 @@ hold or a limit of its account, cannot be forecast.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
 
 _FORESEEN = frozenset(("", "None", "Priority", "Resources", "BeginTime", "Dependency", "JobArrayTaskLimit"))
 """Reasons of waiting jobs that a forecast takes into account."""
+_TAKEN = re.compile("Nodes.required.for.job.are.DOWN,.DRAINED")
+"""How scontrol puts Resources where jobs of a partition before it have most of the nodes."""
 
 
 def read_slurm_queue(text: str, where: str, reading: ReadOptions) -> QueueSnapshot | None:
@@ -116,7 +119,7 @@ class _Reader:
         """
         queue, flat = _queue_of(job), queued_flat(job)
         why = job.state_reason if isinstance(job.state_reason, str) else ""
-        reason = None if why in _FORESEEN else f"waits: {why}"
+        reason = None if why in _FORESEEN or _TAKEN.match(why) else f"waits: {why}"
         jobspec = self.nothing
         try:
             if not flat.procs:

@@ -140,6 +140,20 @@ def test_scontrol_may_have_the_waiting_tasks_of_an_array_in_the_id(tmp_path, tas
     assert {job.job.id for job in found[0]} == {f"14_{job.job.array_task.index}" for job in found[0]}
 
 
+@pytest.mark.parametrize("more", ["", ", REBOOTING"])
+def test_nodes_that_jobs_of_another_partition_have_are_a_wait_for_resources(tmp_path, more):
+    """The text that scontrol of Slurm 22.05 has in place of the reason Resources, which JSON has."""
+    reason = (
+        f"Nodes required for job are DOWN, DRAINED{more} or reserved for jobs in higher priority partitions"
+    )
+    (tmp_path / "job.txt").write_text(
+        f"JobId=5 Partition=batch JobState=PENDING Reason={reason.replace(' ', '_')} "
+        "TimeLimit=00:03:00 SubmitTime=2026-01-01T00:00:00 NumNodes=8 NumCPUs=32\n"
+    )
+    (waits,) = load_queue_snapshot(tmp_path / "job.txt").waiting
+    assert (waits.job.id, waits.job.procs, waits.reason) == ("5", 32, None)
+
+
 def test_a_job_that_a_limit_holds_is_listed_once(tmp_path, capsys):
     """The limit on the tasks of an array, which JSON states as a number and scontrol with the tasks."""
     (tmp_path / "job.txt").write_text(
