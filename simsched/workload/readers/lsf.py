@@ -3,8 +3,8 @@
 A job is its ``JOB_FINISH`` record; records of other events are counted and ignored.  Texts are in double
 quotes, in which a double quote is doubled.  Some fields are lists with their length in front, so that the
 fields behind them are found by reading from the left.  The fields are those of lsb.acct(5) of LSF 10.1.  The
-limit (``runLimit``) is near the end, since LSF 9.1; the manual has ``options3`` in front of it, but records of
-9.1 and of 10.1 have it behind.
+limit (``runLimit``) is near the end, since LSF 9.1.  In the manual ``options3`` is in front of it; in records
+of 9.1 and of 10.1 it is behind.
 """
 
 from __future__ import annotations

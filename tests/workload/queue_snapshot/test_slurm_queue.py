@@ -140,7 +140,7 @@ def test_scontrol_may_have_the_waiting_tasks_of_an_array_in_the_id(tmp_path, tas
     assert {job.job.id for job in found[0]} == {f"14_{job.job.array_task.index}" for job in found[0]}
 
 
-@pytest.mark.parametrize("more", ["", ", REBOOTING"])
+@pytest.mark.parametrize("more", ["", ",_REBOOTING"])
 def test_nodes_that_jobs_of_another_partition_have_are_a_wait_for_resources(tmp_path, more):
     """The text that scontrol of Slurm 22.05 has in place of the reason Resources, which JSON has."""
     reason = (
