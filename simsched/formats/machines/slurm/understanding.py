@@ -55,6 +55,8 @@ ENDING = ("requeue", "cancel")
 """The modes for which Slurm honours PreemptExemptTime (slurm.conf(5))."""
 SUSPENDS = "PreemptMode=SUSPEND: the nodes of a suspended job run only jobs that may preempt it"
 """The note on the mode of suspended jobs."""
+AT_ONCE = "PreemptMode=REQUEUE: a job queued again may start at once, in Slurm after requeue_delay (121 s)"
+"""The note on the mode of jobs that are queued again."""
 
 
 def preemption_of(
@@ -158,6 +160,8 @@ def _preempts(tables: Mapping[str, Any], modes: Mapping[str, str], name: str, ot
 def _common(settings: Settings, mode: str, exempt: float) -> dict[str, Any]:
     youngest = YOUNGEST in settings.get("schedulerparameters") or "youngest_first" in _parameters(settings)
     found: dict[str, Any] = {"mode": mode, "order": "youngest" if youngest else "priority"}
+    if mode == "requeue":
+        settings.at("preemptmode").assumed(AT_ONCE)
     return found | ({"exempt": exempt} if exempt and mode in ENDING else {})
 
 
