@@ -12,395 +12,44 @@ held : one row per line that allocates, in order of `k`.  `job` is the place of 
 sizes : the numbers of nodes, cores and GPUs that the table of jobs may have, as bounds, for each `size`.  R
     does not tell which units are shared, nor which targets some part of a request holds alone.  `own` marks
     the number that no other job may use.
-
-Which job holds which units (A3).
-
-A unit that a job requests outside a slot is shared: others may share it too, and none may hold it
-alone (M4).  R does not tell shared units from others, so the request decides.  If a request has both for
-one type, such as ``[slot/core=2;node/core=3]``, any of the named units may be shared, but as many as the
-request holds alone have to be free of others.
-
-Rule of the audit for licences (L2): an R has those of its request, and there are enough of them.
-
-The lines of ``allocations.jsonl`` as the audit reads them, and the keys of R (RFC 20) besides its units.
-
-``version``, ``nslots``, ``properties`` and ``attributes`` follow from the request, the machine and
-the configuration of the run.  What an R states of the machine, its `RPlacement`, occurs again and again:
-it is read and compared with the machine once.
 """
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from dataclasses import dataclass
-from functools import lru_cache, reduce
 from math import inf, isnan, nan
-from operator import or_
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
 
-from simsched.errors import ConfigError, SimschedError
+from simsched.errors import SimschedError
 from simsched.formats.rfc.constraint import kinds_of_units
-from simsched.formats.rfc.hostlist import Hostlist
-from simsched.formats.rfc.idset import Idset
 from simsched.simulation.audit.claim_rules import ClaimRules, other_kind
-from simsched.simulation.audit.inventory import ids_of, lowest, mask_of, touches
+from simsched.simulation.audit.inventory import touches
+from simsched.simulation.audit.recorded_r import (
+    placement_reader,
+    read_document,
+    read_line,
+    scheduler_of,
+    wrong_envelope,
+)
 from simsched.simulation.audit.request_check import RequestCheck
 from simsched.simulation.audit.reserved_nodes import ReservedNodes
 from simsched.simulation.audit.tolerance import SLACK, differs, later
-from simsched.simulation.licences.licence_pools import read_licences
+from simsched.simulation.audit.unit_holders import LicenceUse, UnitHolders
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+    from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 
     from simsched.simulation.audit.audit_report import AuditReport
     from simsched.simulation.audit.inventory import Inventory
+    from simsched.simulation.audit.recorded_r import AllocationLine, Execution, RDocument, RPlacement
     from simsched.simulation.audit.recorded_run import RecordedRun
-    from simsched.simulation.licences.licence_pools import Licences
     from simsched.workload.job import Job
 
     Units = Mapping[int, Mapping[str, int]]
-
-
-R_VERSION = 1
-PLACEMENTS = 8192
-"""Placements that are kept: a machine of many nodes has large ones."""
-
-
-class AllocationLine(msgspec.Struct, gc=False):
-    """One line; `R` is read only where it differs from that of the job's allocation."""
-
-    id: str | int
-    event: str
-    time: int | float
-    R: msgspec.Raw
-
-
-class Execution(msgspec.Struct, gc=False):
-    """The key ``execution`` of R."""
-
-    R_lite: msgspec.Raw
-    nodelist: msgspec.Raw
-    nslots: Any = None
-    starttime: int | float = 0
-    expiration: int | float = 0
-    properties: msgspec.Raw = msgspec.Raw(b"{}")
-
-
-class RDocument(msgspec.Struct, gc=False):
-    """R."""
-
-    execution: Execution
-    version: Any = None
-    attributes: msgspec.Raw = msgspec.Raw(b"{}")
-    scheduling: msgspec.Raw = msgspec.Raw(b"{}")
-
-
-class RGroup(msgspec.Struct):
-    """One entry of ``R_lite``."""
-
-    rank: str | int
-    children: dict[str, str] = {}
-
-
-class Scheduler(msgspec.Struct, frozen=True):
-    """``attributes.system.scheduler`` of R."""
-
-    queue: Any = None
-    policy: Any = None
-    queue_policy: Any = None
-
-
-class _System(msgspec.Struct):
-    scheduler: Scheduler = Scheduler()
-
-
-class _Attributes(msgspec.Struct):
-    system: _System = msgspec.field(default_factory=_System)
-
-
-class _Scheduling(msgspec.Struct):
-    pools: dict[str, Any] = {}
-
-
-read_line = msgspec.json.Decoder(AllocationLine).decode
-read_document = msgspec.json.Decoder(RDocument).decode
-
-
-@lru_cache(maxsize=PLACEMENTS)
-def scheduler_of(attributes: bytes) -> Scheduler:
-    """Return the queue and the policies that R states."""
-    return msgspec.json.decode(attributes, type=_Attributes).system.scheduler
-
-
-@dataclass(frozen=True, slots=True)
-class RPlacement:
-    """What an R states of the machine.
-
-    Attributes
-    ----------
-    units : rank → type → ids, as bit masks.
-    amounts : containment path → the number of units, of pools on targets with very many units.
-    outside : name → units of pools outside targets, such as licences: a number, or ids as text.
-    all : `units` and, as some units, `amounts`.
-    alike : ((class of target, (type, number) …), targets): equal for placements that differ in ids alone.
-    faults : in what it disagrees with the machine (A2).
-    """
-
-    units: dict[int, dict[str, int]]
-    amounts: dict[str, int]
-    outside: dict[str, Any]
-    all: dict[int, dict[str, int]]
-    alike: frozenset[Any]
-    faults: tuple[str, ...]
-
-
-def placement_reader(inventory: Inventory) -> Callable[[bytes, bytes, bytes, bytes], RPlacement]:
-    """Return the function that reads R_lite, nodelist, properties and scheduling of an R."""
-
-    @lru_cache(maxsize=PLACEMENTS)
-    def read(lite: bytes, nodelist: bytes, properties: bytes, scheduling: bytes) -> RPlacement:
-        faults: list[str] = []
-        units: dict[int, dict[str, int]] = dict(
-            _units(inventory, msgspec.json.decode(lite, type=list[RGroup]), faults)
-        )
-        hosts = list(Hostlist.parse(msgspec.json.decode(nodelist)))
-        if hosts != [inventory.targets[rank].host for rank in sorted(units)]:
-            faults.append(f"nodelist {nodelist.decode()} is not the hosts of its ranks")
-        stated = msgspec.json.decode(properties, type=dict[str, str | int])
-        faults += _wrong_properties(inventory, stated, units.keys())
-        pools = msgspec.json.decode(scheduling, type=_Scheduling).pools
-        amounts = {path: n for path, n in pools.items() if path in inventory.pools}
-        outside = {path.rpartition("/")[2]: n for path, n in pools.items() if path not in inventory.pools}
-        both: dict[int, dict[str, int]] = {r: dict(masks) for r, masks in units.items()} if amounts else units
-        for path, amount in amounts.items():
-            rank, type_, all_ = inventory.pools[path]
-            here = both.setdefault(rank, {})
-            here[type_] = here.get(type_, 0) | lowest(all_, amount)
-        return RPlacement(units, amounts, outside, both, _alike(inventory, both), tuple(faults))
-
-    return read
-
-
-def _units(
-    inventory: Inventory, groups: list[RGroup], faults: list[str]
-) -> Iterator[tuple[int, dict[str, int]]]:
-    for group in groups:
-        children = {type_: mask_of(ids) for type_, ids in group.children.items()}
-        for rank in ids_of(str(group.rank)):
-            target = inventory.targets.get(rank)
-            if target is None:
-                faults.append(f"rank {rank} does not exist")
-                continue
-            for type_, mask in children.items():
-                if mask & ~target.usable.get(type_, 0):
-                    why = "unknown ids" if mask & ~target.units.get(type_, 0) else "it is down"
-                    faults.append(f"rank {rank} has no such {type_}: {why}")
-            yield rank, children
-
-
-def _alike(inventory: Inventory, units: Mapping[int, Mapping[str, int]]) -> frozenset[Any]:
-    found: dict[Any, int] = {}
-    counts: dict[int, Any] = {}
-    for rank, masks in units.items():
-        key = id(masks)
-        if key not in counts:
-            counts[key] = tuple((type_, mask.bit_count()) for type_, mask in masks.items())
-        place = inventory.alike[rank], counts[key]
-        found[place] = found.get(place, 0) + 1
-    return frozenset(found.items())
-
-
-def _wrong_properties(inventory: Inventory, given: Mapping[str, str | int], ranks: Any) -> Iterator[str]:
-    """Yield the properties whose ranks in R differ from those of the machine."""
-    expected: dict[str, set[int]] = {}
-    for rank in ranks if inventory.written else ():
-        for name in inventory.targets[rank].properties & inventory.written:
-            expected.setdefault(name, set()).add(rank)
-    stated = {name: set(ids_of(str(text))) for name, text in given.items()}
-    for name in sorted(stated.keys() | expected.keys()):
-        if stated.get(name, set()) != expected.get(name, set()):
-            yield f"its R has other ranks with the property {name!r} than the machine"
-
-
-def wrong_envelope(recorded: RecordedRun, document: RDocument) -> Iterator[str]:
-    """Yield the faults in the version and the attributes of R, which do not depend on the job."""
-    if document.version != R_VERSION:
-        yield f"its R has version {document.version!r} instead of {R_VERSION}"
-    stated = scheduler_of(bytes(document.attributes))
-    if recorded.match_policy not in (None, stated.policy):
-        yield f"its R has the policy {stated.policy!r} instead of {recorded.match_policy!r}"
-    if recorded.queue_policy not in (None, stated.queue_policy):
-        yield f"its R has the queue_policy {stated.queue_policy!r} instead of {recorded.queue_policy!r}"
-
-
-def _requested(job: Job) -> dict[str, int]:
-    """Return the licences that a job requests, by its attribute and as vertices of the type ``License``."""
-    given = read_licences(job.jobspec.system.get("licenses"), "licenses")
-    counts = {} if given is None else given.to_dict()
-    for vertex in job.jobspec.resources:
-        if vertex.type == "License" and vertex.id is not None:
-            counts[vertex.id] = counts.get(vertex.id, 0) + vertex.count.min
-    return {name: number for name, number in counts.items() if number}
-
-
-class LicenceUse:
-    """The licences that are in use after each line of the allocations.
-
-    Attributes
-    ----------
-    free : the licences that are left.
-    taken : those of the last allocation.
-    checked : the allocations that were compared with their requests.
-    """
-
-    def __init__(self, licences: Licences | None) -> None:
-        self._counts = {} if licences is None else licences.to_dict()
-        self.free = dict(self._counts)
-        self.taken: dict[str, int] = {}
-        self.checked = 0
-        self._ids: dict[str, Idset] = {}  # licence → the ids in use, where R names ids
-
-    def _numbers(self, named: Mapping[str, Any]) -> dict[str, int]:
-        """Return how many units an R lists of each licence: their number, or their ids."""
-        return {
-            name: len(Idset.parse(units)) if isinstance(units, str) else int(units)
-            for name, units in named.items()
-            if name in self._counts
-        }
-
-    def take(self, job: Job, named: Mapping[str, Any]) -> Iterator[str]:
-        """Take the licences that an R names, and yield its faults."""
-        if not self._counts:
-            return
-        self.checked += 1
-        self.taken = self._numbers(named)
-        for name in self.taken:
-            if isinstance(named[name], str):
-                ids, used = Idset.parse(named[name]), self._ids.get(name, Idset())
-                if ids & used:
-                    yield f"has the licence {name!r} {ids & used}, which another job has"
-                self._ids[name] = used | ids
-        try:
-            expected = _requested(job)
-        except ConfigError as error:
-            yield f"has an attribute that cannot be read: {error}"
-            return
-        if self.taken != expected:
-            yield f"has the licences {self.taken or 'none'} instead of {expected or 'none'}"
-        for name, units in self.taken.items():
-            self.free[name] -= units
-            if self.free[name] < 0:
-                there = self._counts[name]
-                yield f"{there - self.free[name]} of the licence {name!r} are in use, there are {there}"
-
-    def give_back(self, named: Mapping[str, Any]) -> None:
-        """Release the licences that an R names."""
-        for name, units in self._numbers(named).items() if self._counts else ():
-            self.free[name] += units
-            if isinstance(named[name], str):
-                self._ids[name] = self._ids.get(name, Idset()) - Idset.parse(named[name])
-
-
-class UnitHolders:
-    """The targets and units that jobs hold at the present line."""
-
-    def __init__(self, inventory: Inventory) -> None:
-        self._alone: dict[str, dict[int, int]] = defaultdict(dict)
-        """Type → rank → the units that one job holds."""
-        self._shared: dict[tuple[int, str], dict[str, int]] = {}
-        self._mixed: dict[str, ClaimRules] = {}
-        """The jobs that hold units of one type both alone and shared."""
-        self._on: dict[int, set[str]] = {}
-        self._whole: dict[int, str] = {}
-        """Rank → the jobs on it, and the one that requested it exclusively."""
-        self._sizes = {path: (rank, type_, units.bit_count()) for path, (rank, type_, units) in
-                       inventory.pools.items()}  # fmt: skip
-        self._taken: dict[str, int] = {}
-        """The units in use of pools of which R states amounts, by path."""
-
-    def take(self, name: str, rules: ClaimRules, units: Units) -> Iterator[tuple[str, str]]:
-        """Take the units of an allocation; yield (job, fault) for targets and units that are held twice."""
-        on, alone, shared, whole = self._on, self._alone, self._shared, rules.alone
-        plain = not (shared or rules.shared or rules.mixed)
-        for rank, masks in units.items():
-            here = on.get(rank)
-            if here is None:
-                here = on[rank] = set()
-            elif here and (whole or rank in self._whole):
-                if rank in self._whole:
-                    yield name, f"rank {rank} is held exclusively by job {self._whole[rank]}"
-                else:
-                    yield name, f"rank {rank} is requested exclusively, and is held by {sorted(here)}"
-            here.add(name)
-            if whole:
-                self._whole[rank] = name
-            for type_, mask in masks.items():
-                row = alone[type_]
-                taken = row.get(rank, 0)
-                if plain or not rules.may_share(type_):
-                    row[rank] = taken | mask
-                    if shared:  # shared claims collide with exclusive ones only
-                        taken |= reduce(or_, shared.get((rank, type_), {}).values(), 0)
-                else:
-                    shared.setdefault((rank, type_), {})[name] = mask
-                if taken & mask:
-                    yield name, f"{(taken & mask).bit_count()} {type_} of rank {rank} held twice"
-        if rules.mixed:
-            self._mixed[name] = rules
-        for other, theirs in self._mixed.items():
-            if other == name or rules.shared or rules.mixed:
-                yield from ((other, fault) for fault in self._too_few_alone(other, theirs))
-
-    def _too_few_alone(self, name: str, rules: ClaimRules) -> Iterator[str]:
-        """Yield a fault for each type of which others share more units than the request lets them."""
-        for type_, least in rules.mixed.items():
-            alone = 0
-            for place, sharers in self._shared.items():
-                if place[1] == type_ and name in sharers:
-                    others = reduce(or_, (mask for other, mask in sharers.items() if other != name), 0)
-                    alone += (sharers[name] & ~others).bit_count()
-            if alone < least:
-                yield f"{alone} {type_} are held by no other job, requested {least} outside what is shared"
-
-    def give_back(self, name: str, rules: ClaimRules, units: Units, *, leaves: bool) -> None:
-        """Release units of a job, all that it has on these ranks if it `leaves` them."""
-        on, alone, plain = self._on, self._alone, not (rules.shared or rules.mixed)
-        for rank, masks in units.items():
-            for type_, mask in masks.items():
-                if plain or not rules.may_share(type_):
-                    alone[type_][rank] &= ~mask
-                else:
-                    sharers = self._shared[rank, type_]
-                    sharers[name] &= ~mask
-                    if not sharers[name]:
-                        del sharers[name]
-                        if not sharers:
-                            del self._shared[rank, type_]
-            if leaves:
-                on[rank].discard(name)
-                if rules.alone and self._whole.get(rank) == name:
-                    del self._whole[rank]
-        if leaves and rules.mixed:
-            self._mixed.pop(name, None)
-
-    def take_amounts(self, rules: ClaimRules, amounts: Mapping[str, int]) -> Iterator[str]:
-        """Take units of which R states amounts; yield the faults."""
-        for path, amount in amounts.items():
-            rank, type_, size = self._sizes[path]
-            if not rules.may_share(type_):
-                self._taken[path] = self._taken.get(path, 0) + amount
-            free = size - self._taken.get(path, 0)
-            if amount > 0 and (free < 0 or amount > size):
-                yield f"rank {rank} has {max(free + amount, 0)} free units of {type_}, R has {amount}"
-
-    def give_back_amounts(self, rules: ClaimRules, amounts: Mapping[str, int]) -> None:
-        """Release units of which R states amounts, or that a job keeps with its targets."""
-        for path, amount in amounts.items():
-            if not rules.may_share(self._sizes[path][1]):
-                self._taken[path] -= amount
 
 
 STARTS, CHANGES, GOES_ON = range(3)
