@@ -17,31 +17,21 @@ A10 every file, and every input that still exists, has the recorded digest
 L1  no limit of a user, an account, a queue, a QoS or of all jobs is exceeded at any time
 L2  no more licences are in use than there are, and each job has those that it requested
 P1  no job starts after its promised start, unless an outage or the like explains it
-R1, R2, W1, V1, V2  reserved nodes and licences; the work, preemption and suspension of interrupted jobs
+R1, R2  nodes and licences that are reserved are used only by jobs of the reservation
+W1  a job loses and keeps as much work as its interrupted attempts allow, and its last attempt does the rest
+V1  a preempted job has a rule that allows it: its mode, its exempt time, and the QoS of the other job; in its
+    reservation only jobs that are in it, too, preempt it
+V2  a suspended job goes on with the resources that it had
 
 `allocation_pass` follows line by line which job holds which units.  It leaves tables of times and numbers,
 and all other rules are queries over them and the tables of the run (`audit_tables`).
 
-Rules of the audit for limits (L1): their use is summed up again from the tables at each start.
+The use of limits (L1) is summed up again at each start and submission; it rises at no other time.  A job
+counts with its allocation: the nodes, cores and GPUs of the table, and those of R for attempts that the table
+does not have.  Jobs of zero seconds, and jobs whose time of submission or end is not known, are not counted.
 
-Use rises only when a job starts or is submitted, so these instants are enough.  A job counts with its
-allocation: the nodes, cores and GPUs of the table, and those of R for attempts that the table does not have.
-Jobs of zero seconds, and jobs whose time of submission or end is not known, are not counted.
-
-Rules of the audit for jobs that were interrupted: suspended, queued again, or gone on from a checkpoint.
-
-The times of all attempts come from the lines of the allocations.  The work that a job keeps is worked out
-again from the rules in ``run.json`` and the job:
-
-W1  a job loses and keeps as much work as its interrupted attempts allow, and its last attempt does the rest
-V1  a preempted job has a rule that allows it: its mode, its exempt time, and the QoS of the other job; in its
-    reservation only jobs that are in it, too, preempt it
-
-(V2, a suspended job goes on with the resources that it had, is in `allocation_pass`.)
-
-Rules of the audit for ``nodes.parquet``, ``timeline.parquet`` and ``run.json`` against the machine (A9).
-
-The timeline is also checked against the R documents: running jobs and used units after each instant.
+The times of all attempts of an interrupted job (W1, V1) come from the lines of the allocations, and the work
+that it keeps from the rules in ``run.json`` and the job.
 """
 
 from __future__ import annotations
