@@ -26,7 +26,6 @@ from simsched.report.waiting.job_answer import (
     ADVANCE,
     BLOCKED,
     MAINTENANCE,
-    OF_ALLOCATION,
     ORDER,
     PLACEMENT,
     RESERVATION,
@@ -41,7 +40,8 @@ from simsched.report.waiting.job_answer import (
     UnitHolder,
     WaitPeriod,
 )
-from simsched.report.waiting.limit_replay import LIMIT
+from simsched.report.waiting.limit_use import LimitUse
+from simsched.report.waiting.noted_limits import LIMIT
 from simsched.report.waiting.wait_causes import WaitCauses
 from simsched.simulation.forecast.start_times import started_at
 from simsched.simulation.options.run_config import from_document
@@ -147,20 +147,15 @@ class _Inquiry:
     def _periods(self) -> Iterator[WaitPeriod]:
         """Yield the pieces of the wait, each with the job in the way and with a sentence on a limit."""
         causes = self.causes
-        breach = causes.breach_of(self.row)
         for found in causes.pieces([self.row]):
             for start, end, code in zip(*(column.tolist() for column in found[1:]), strict=True):
                 cause, job, detail = causes.names[code], None, ""
-                if breach is not None:
-                    detail = f"held for ever: {breach.text}"
+                if (reason := causes.limits.reason(self.row, start)) is not None:
+                    detail = reason
                 elif start < self.eligible:
                     job = causes.before(self.row)[1]
-                    if cause.startswith(f"{LIMIT} "):
-                        detail = causes.limits.submitted_text(self.job)
-                elif cause == OF_ALLOCATION:
-                    detail = str(self.table["reason"][self.row]).removeprefix(f"{LIMIT}: ")
                 elif cause.startswith(f"{LIMIT} "):
-                    state = causes.limits.state_of(cause, self.job, self.duration, start)
+                    state = self._limit_use.state_of(cause, self.job, self.duration, start)
                     if state is not None:
                         job = self.table["id"][state.jobs[0][0]] if state.jobs else None
                         detail = state.text
@@ -176,6 +171,10 @@ class _Inquiry:
                 elif cause in (RESERVATION, ORDER):
                     job = self._head_at(start)
                 yield WaitPeriod(start, end, cause, job, detail)
+
+    @cached_property
+    def _limit_use(self) -> LimitUse:
+        return LimitUse(self.causes)
 
     @cached_property
     def _allowed(self) -> str:
@@ -199,14 +198,9 @@ class _Inquiry:
         for row in waiting[np.lexsort((-urgency[waiting], submit[waiting]))].tolist():
             if row == self.row:
                 return None
-            if not self._is_barred(row, time):
+            if not self.causes.limits.holds(row, time):
                 return str(self.table["id"][row])
         return None
-
-    def _is_barred(self, row: int, time: float) -> bool:
-        """Whether a limit keeps a waiting job out of the view of the queue policy."""
-        job, duration = self.causes.job(row), float(self.table["duration"][row])
-        return self.causes.limits.is_over(job, duration, time)
 
     def _waiting_at(self, time: float) -> Bools:
         """Return which jobs are eligible and have not started at a time, without those that are held."""
@@ -215,7 +209,7 @@ class _Inquiry:
         never = np.isin(table["result"], NEVER) | (table["until"] <= time) | (table["urgency"] == 0)
         found: Bools = (table["eligible"] <= time) & (starts > time) & ~never
         for row in np.flatnonzero(found & ~np.isfinite(table["start"])).tolist():
-            found[row] = row == self.row or self.causes.breach_of(row) is None
+            found[row] = row == self.row or not self.causes.is_held(row)
         return found
 
     # --- the other jobs ---------------------------------------------------------------------------
@@ -335,10 +329,10 @@ class _Inquiry:
 
     def _limit_users(self, periods: list[WaitPeriod]) -> Iterator[LimitUser]:
         """Yield the jobs that used most of each limit when the job first waited for it."""
-        table, limits = self.table, self.causes.limits
+        table = self.table
         for cause in dict.fromkeys(p.cause for p in periods if p.cause.startswith(f"{LIMIT} ") and p.job):
             start = next(p.start for p in periods if p.cause == cause)
-            state = limits.state_of(cause, self.job, self.duration, start)
+            state = self._limit_use.state_of(cause, self.job, self.duration, start)
             for row, text in () if state is None else state.jobs[:MOST]:
                 name, user = str(table["id"][row]), table["user"][row] or ""
                 yield LimitUser(cause, name, user, text, float(table["until"][row]))

@@ -42,7 +42,6 @@ from simsched.report.waiting.job_answer import (
     INTERRUPTED,
     MAINTENANCE,
     NOT_ELIGIBLE,
-    OF_ALLOCATION,
     ORDER,
     PLACEMENT,
     POLICY,
@@ -52,12 +51,13 @@ from simsched.report.waiting.job_answer import (
     UNAVAILABLE,
     UNDECIDED,
 )
-from simsched.report.waiting.limit_replay import LIMIT, LimitReplay
 from simsched.report.waiting.machine_replay import MachineReplay
+from simsched.report.waiting.noted_limits import NOTHING, LimitTimes, NotedLimits
 from simsched.report.waiting.reserved_times import ReservedTimes
 from simsched.report.waiting.run_facts import RunFacts
 from simsched.schedule.kept_units import KeptIds, masks_by_leaf, set_units_aside
 from simsched.simulation.options.run_config import RECORDED
+from simsched.workload.job import has_array_limits
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -69,12 +69,13 @@ if TYPE_CHECKING:
     from simsched.match.requests.request import Need, Request
     from simsched.match.state.availability import Availability
     from simsched.report.data.tables import RunTables
-    from simsched.simulation.limits.limit_counters import LimitBreach
     from simsched.workload.job import Job, Workload
 
     Floats = npt.NDArray[np.float64]
     Ints = npt.NDArray[np.int64]
 
+NOTED_LIMITS = 3
+"""The first format of run directories with ``limits.parquet``."""
 ONE_QUEUE = ("fcfs", "easy", "easy+", "easy++", "conservative", "hybrid", "selective", "slack")
 """Policies that look at each waiting job at each instant: the order or a reservation is in the way of a job
 that fits.  Other policies may also look at it later."""
@@ -145,7 +146,10 @@ class WaitCauses(RunFacts):
                 raise RunError("the timeline of this run has no free units of any type", where=run.name)
             return
         self.outages = outages_within(run.folder, self.config, -inf, inf)
-        self.limits = LimitReplay(self)
+        if run.meta.get("format", 1) < NOTED_LIMITS and self._had_limits():
+            raise RunError("this run does not record which limits its jobs waited for", where=run.name,
+                           expected=f"a run of format {NOTED_LIMITS}")  # fmt: skip
+        self.limits = NotedLimits(self)
         self._windows: dict[str | None, ReservedTimes] = {}
         self._places: dict[bytes, int] = {}
         self.parts = cache(self._parts)
@@ -167,11 +171,13 @@ class WaitCauses(RunFacts):
             self._windows[own] = ReservedTimes(windows, job, self.index.ranks.tolist())
         return self._windows[own]
 
-    def breach_of(self, row: int) -> LimitBreach | None:
-        """Return the limit that no use of others has to do with and that the job of a row can never meet."""
-        if self.cluster is None or not self.limits.rules or np.isfinite(self.table["start"][row]):
-            return None
-        return self.limits.breach(self.job(row), float(self.table["duration"][row]))
+    def _had_limits(self) -> bool:
+        plays_log = self.config.get("queue_policy") == RECORDED
+        return bool(self.config.get("limits") or (not plays_log and has_array_limits(self.jobs.values())))
+
+    def is_held(self, row: int) -> bool:
+        """Whether a job is above a limit whatever others use."""
+        return self.cluster is not None and row in self.limits.for_ever
 
     def in_queue(self, times: Floats) -> Ints:
         """Return how many jobs wait at each time, eligible and not held."""
@@ -181,7 +187,7 @@ class WaitCauses(RunFacts):
     @cached_property
     def _queued(self) -> tuple[Floats, Floats]:
         rows = self.waiting[self.end[self.waiting] > self.eligible[self.waiting]]
-        held = np.array([self.breach_of(row) is not None for row in rows.tolist()], dtype=np.bool_)
+        held = np.array([self.is_held(row) for row in rows.tolist()], dtype=np.bool_)
         rows = rows[~held & (self.table["urgency"][rows] > 0)]
         return np.sort(self.eligible[rows]), np.sort(self.end[rows])
 
@@ -211,9 +217,7 @@ class WaitCauses(RunFacts):
             return BEGIN, None
         if job.urgency == 0:
             return HELD_BACK, None
-        if job.preceding is not None or not self.limits.rules:
-            return DEPENDENCY, None
-        return f"{LIMIT} submitted-jobs", None
+        return DEPENDENCY, None
 
     # --- the answer ------------------------------------------------------------------------------
 
@@ -235,13 +239,10 @@ class WaitCauses(RunFacts):
         """Yield the wait of each job that waited: pieces without gaps, from submission to its end."""
         held_back = {self.code(cause) for cause in (RESERVATION, ORDER, UNDECIDED)}
         for wait in self._pieces(rows):
-            codes, row = wait.codes.copy(), wait.row
+            codes = wait.codes.copy()
             for at in np.flatnonzero(np.isin(codes, [*held_back])).tolist():
-                if self.blocker(row, float(wait.starts[at])) is not None:
+                if self.blocker(wait.row, float(wait.starts[at])) is not None:
                     codes[at] = self.code(BLOCKED)
-            reason = self.table["reason"][row]
-            if isinstance(reason, str) and reason.startswith(f"{LIMIT}: ") and codes[-1] in held_back:
-                codes[-1] = self.code(OF_ALLOCATION)
             yield wait._replace(codes=codes)
 
     def blocker(self, row: int, time: float) -> int | None:
@@ -258,7 +259,7 @@ class WaitCauses(RunFacts):
     @cached_property
     def _blockers(self) -> list[tuple[str, tuple[float, ...], int, float, float]]:
         """Queue, place, row, start and end of each wait for a limit that blocks."""
-        if self.cluster is None or not any(rule.blocks for rule in self.limits.rules):
+        if self.cluster is None or not self.limits.blocking:
             return []
         return [
             (self._queue_of(wait.row), self._place_in_queue(wait.row), wait.row, start, end)
@@ -280,20 +281,29 @@ class WaitCauses(RunFacts):
         for row in rows:
             if self.end[row] <= self.submit[row]:
                 continue
-            breach = self.breach_of(row)
-            if breach is not None:
-                whole[row] = self.code(f"{LIMIT} {breach.limit.kind.name} of {breach.who}")
-            elif self.end[row] > self.eligible[row]:
+            if self.end[row] > self.eligible[row] and not self.is_held(row):
                 self._classify(row, classes)
             else:
                 whole[row] = self.code(self.before(row)[0])
         for row, code in whole.items():
-            yield WaitPieces(row, self.submit[[row]], self.end[[row]], np.array([code]))
+            yield self._with_own(WaitPieces(row, self.submit[[row]], self.end[[row]], np.array([code])))
         for one in classes.values():
             one.sweep()
         self._ask_the_machine([*classes.values()])
         for one in classes.values():
-            yield from one.pieces()
+            yield from map(self._with_own, one.pieces())
+
+    def _with_own(self, wait: WaitPieces) -> WaitPieces:
+        """Return a wait with the limits that kept this very job waiting."""
+        own = NOTHING if self.cluster is None else self.limits.of_job(wait.row)
+        if not len(own.codes):
+            return wait
+        last = wait.ends[-1]
+        times = np.union1d(wait.starts, np.concatenate((own.starts, own.ends)))
+        starts = times[(times >= wait.starts[0]) & (times < last)]
+        codes = wait.codes[np.searchsorted(wait.starts, starts, side="right") - 1]
+        own.fill(codes, starts)
+        return WaitPieces(wait.row, starts, np.append(starts[1:], last), codes)
 
     def _classify(self, row: int, classes: dict[object, _Class]) -> None:
         """Add an eligible job to its class."""
@@ -311,10 +321,11 @@ class WaitCauses(RunFacts):
             request = self.request_of(self.table["id"][row])
             reserved = self.reserved_for(job)
             timed = duration if self.timed else None
-            key = (request, self.limits.key(job), timed, queue, id(reserved))
+            key = (request, int(self.limits.group_of[row]), timed, queue, id(reserved))
             if key not in classes:
                 needs, decided = self._sums(request)
-                classes[key] = _Class(self, needs, decided, queue, job, request, duration, reserved)
+                limits = self.limits.of_group(row)
+                classes[key] = _Class(self, needs, decided, queue, request, duration, reserved, limits)
         classes[key].rows.append(row)
 
     @cached_property
@@ -325,7 +336,7 @@ class WaitCauses(RunFacts):
     def timed(self) -> bool:
         """Whether it matters for how long jobs request their resources."""
         closed = any(one.kind == "maintenance" for one in self.outages)
-        return closed or bool(self.run.meta.get("reservations")) or self.limits.timed
+        return closed or bool(self.run.meta.get("reservations"))
 
     def _sums(self, request: Request) -> tuple[dict[str, float], bool]:
         """Return the units of each type that the timeline counts and the request takes; whether they decide.
@@ -558,10 +569,10 @@ class _Class:
     needs: dict[str, float]
     decided: bool
     queue: str
-    job: Job | None = None
     request: Request | None = None
     duration: float = inf
     reserved: ReservedTimes | None = None
+    limits: LimitTimes = NOTHING
     rows: list[int] = field(default_factory=list)
 
     def sweep(self) -> None:
@@ -578,8 +589,7 @@ class _Class:
         for stop, start in causes.run.meta.get("queue_stops", {}).get(self.queue, ()):
             until = inf if start is None else start
             self.codes[(self.starts >= stop) & (self.starts < until)] = causes.code(STOPPED)
-        if causes.cluster is not None:
-            causes.limits.fill(self.codes, self.starts, self.job, self.duration)
+        self.limits.fill(self.codes, self.starts, self.codes == _OPEN)
         self._short()
 
     def pieces(self) -> Iterator[WaitPieces]:
@@ -608,13 +618,12 @@ class _Class:
         low = max(int(np.searchsorted(times, begin, side="right")) - 1, 0)
         high = int(np.searchsorted(times, end, side="left"))
         more = [begin, end]
+        more += [time for edges in self.limits[:2] for time in edges.tolist() if begin < time < end]
         if causes.cluster is not None and causes.timed:
             edges = [one.start for one in causes.outages if one.kind == "maintenance"]
             assert self.reserved is not None
             edges += self.reserved.times
             more += [time for edge in edges if begin < (time := edge - self.duration) < end]
-            if self.job is not None:
-                more += causes.limits.falls(self.job, self.duration, begin, end)
         return np.union1d(times[low : high + 1], more)
 
     def _held_back(self) -> Any:
