@@ -27,7 +27,7 @@ NOT_ELIGIBLE, POLICY = "not eligible", "policy or placement"
 CAUSES: dict[str, str] = {
     DEPENDENCY: "waits for other jobs, by a dependency or a think time",
     BEGIN: "may not start before its begin-time",
-    HELD_BACK: "is held (urgency 0)",
+    HELD_BACK: "is held: its urgency is 0, or it was submitted on hold",
     STOPPED: "its queue is stopped",
     LIMIT: "a limit, its own or that of its user, account, queue, QoS or array, has no room for it",
     INTERRUPTED: "it ran, but was preempted or lost a node, and was queued again",

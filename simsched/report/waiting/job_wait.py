@@ -150,15 +150,16 @@ class _Inquiry:
         for found in causes.pieces([self.row]):
             for start, end, code in zip(*(column.tolist() for column in found[1:]), strict=True):
                 cause, job, detail = causes.names[code], None, ""
-                if (reason := causes.limits.reason(self.row, start)) is not None:
-                    detail = reason
-                elif start < self.eligible:
-                    job = causes.before(self.row)[1]
+                if causes.is_held(self.row):
+                    detail = causes.limits.reason(self.row, start) or ""
                 elif cause.startswith(f"{LIMIT} "):
                     state = self._limit_use.state_of(cause, self.job, self.duration, start)
                     if state is not None:
                         job = self.table["id"][state.jobs[0][0]] if state.jobs else None
                         detail = state.text
+                    detail = causes.limits.reason(self.row, start) or detail
+                elif start < self.eligible:
+                    job = causes.before(self.row)[1]
                 elif cause.startswith(f"{SHORT} of ") and not self.request.every:
                     detail = f"{cause} ({self._allowed})"
                 elif cause == ADVANCE:
@@ -206,7 +207,7 @@ class _Inquiry:
         """Return which jobs are eligible and have not started at a time, without those that are held."""
         table = self.table
         starts = np.nan_to_num(table["start"], nan=np.inf)
-        never = np.isin(table["result"], NEVER) | (table["until"] <= time) | (table["urgency"] == 0)
+        never = np.isin(table["result"], NEVER) | (table["until"] <= time)
         found: Bools = (table["eligible"] <= time) & (starts > time) & ~never
         for row in np.flatnonzero(found & ~np.isfinite(table["start"])).tolist():
             found[row] = row == self.row or not self.causes.is_held(row)

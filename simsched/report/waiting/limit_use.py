@@ -42,7 +42,9 @@ class LimitUse:
         counters = (
             self._counter_at(found, time)
             for found in self._table.of(self._table.names_of(job))
-            if found.binds and not found.per_job and cause == f"{LIMIT} {found.name[0]}"
+            if found.binds
+            and not (found.per_job or found.limit.kind.while_submitted)
+            and cause == f"{LIMIT} {found.name[0]}"
         )
         # a rule with a level and one without may limit the same
         counter = min(counters, key=lambda one: one.most - one.in_use(time), default=None)

@@ -176,8 +176,11 @@ class WaitCauses(RunFacts):
         return bool(self.config.get("limits") or (not plays_log and has_array_limits(self.jobs.values())))
 
     def is_held(self, row: int) -> bool:
-        """Whether a job is above a limit whatever others use."""
-        return self.cluster is not None and row in self.limits.for_ever
+        """Whether a job is held for ever: as it was submitted, or above a limit whatever others use."""
+        if self.cluster is None or np.isfinite(self.table["start"][row]):
+            return False
+        job = self.job(row)
+        return job.hold or job.urgency == 0 or row in self.limits.for_ever
 
     def in_queue(self, times: Floats) -> Ints:
         """Return how many jobs wait at each time, eligible and not held."""
@@ -188,7 +191,7 @@ class WaitCauses(RunFacts):
     def _queued(self) -> tuple[Floats, Floats]:
         rows = self.waiting[self.end[self.waiting] > self.eligible[self.waiting]]
         held = np.array([self.is_held(row) for row in rows.tolist()], dtype=np.bool_)
-        rows = rows[~held & (self.table["urgency"][rows] > 0)]
+        rows = rows[~held]
         return np.sort(self.eligible[rows]), np.sort(self.end[rows])
 
     @cached_property
@@ -215,8 +218,6 @@ class WaitCauses(RunFacts):
             return DEPENDENCY, None
         if "begin-time" in schemes:
             return BEGIN, None
-        if job.urgency == 0:
-            return HELD_BACK, None
         return DEPENDENCY, None
 
     # --- the answer ------------------------------------------------------------------------------
@@ -281,7 +282,9 @@ class WaitCauses(RunFacts):
         for row in rows:
             if self.end[row] <= self.submit[row]:
                 continue
-            if self.end[row] > self.eligible[row] and not self.is_held(row):
+            if self.is_held(row):  # for a limit it has a time of its own
+                whole[row] = self.code(HELD_BACK)
+            elif self.end[row] > self.eligible[row]:
                 self._classify(row, classes)
             else:
                 whole[row] = self.code(self.before(row)[0])
