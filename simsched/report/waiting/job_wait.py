@@ -65,8 +65,9 @@ MOST = 5
 """Jobs that an answer names at most."""
 MOST_LETTERS = 60
 """Letters of a constraint that is printed."""
-PATIENCE = 10.0
-"""Seconds for which a run is simulated again to find a limit with which a job would start."""
+MOST_LOOKS = 1_000_000
+"""Looks at jobs, one per instant and job that waits then, for which a run is simulated again to find a limit
+with which a job would start: at most about ten seconds, and the same on every machine."""
 
 
 def why(run: RunTables, job: int | str, cluster: Cluster, workload: Workload) -> JobWait:
@@ -411,14 +412,13 @@ class _Inquiry:
         """Return the longest limit (s) with which the run starts the job at a time, or 0 for none.
 
         The run is simulated again up to this time with one limit after another.  None if that takes too
-        long, or the run is not one that can be repeated.
+        many looks at jobs, or the run is not one that can be repeated.
         """
         command = self.run.meta.get("command")
         longest = int(min(self.duration, MAX_SECONDS)) - 1
-        wall = self.run.meta.get("wall_seconds")
-        if command is None or longest < 1 or not isinstance(wall, int | float):
-            return None
-        if wall * longest.bit_length() > PATIENCE:
+        instants = self.causes.times[self.causes.times <= time]
+        looks = longest.bit_length() * (len(instants) + int(self.causes.in_queue(instants).sum()))
+        if command is None or longest < 1 or looks > MOST_LOOKS:
             return None
         options = from_document(command["rules"], self.run.name)
         jobs, at = self.inputs[1].jobs, 0
