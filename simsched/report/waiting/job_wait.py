@@ -393,18 +393,10 @@ class _Inquiry:
 
     def _until_closed(self, time: float, state: Availability) -> float:
         """Return the longest limit with which the job would have fitted before nodes are closed, or 0."""
-        causes = self.causes
-        reserved = causes.reserved_for(self.job)
-        starts = [one.start for one in causes.outages if one.kind == "maintenance"]
-        starts += [start for start, _ in reserved.spans] + [end for _, end in reserved.own_spans]
-        limits = {start - time for start in starts if time < start < time + self.duration}
-        limits |= {most for most in reserved.exempt if most < self.duration}
-        for limit in sorted(limits, reverse=True):
+        reserved = self.causes.reserved_for(self.job)
+        for limit in reserved.shorter(time, self.duration):
             at = time + min(limit, 1.0) / 1e6  # within the piece that begins now
-            closed = causes.under_maintenance(at, limit - (at - time))
-            if causes.fits_without(self.request, state, closed) and causes.fits_beside_reserved(
-                self.request, state, at, limit - (at - time), reserved, closed
-            ):
+            if reserved.fits(self.request, state, at, limit - (at - time)):
                 return limit
         return 0.0
 

@@ -24,7 +24,6 @@ import numpy as np
 
 from simsched.errors import RunError
 from simsched.graph.index.types import BELOW
-from simsched.match.named_targets import targets_of_ranks
 from simsched.match.requests.request import POOL, VERTEX
 from simsched.match.search.counts import is_idle
 from simsched.match.search.select import can_match
@@ -55,8 +54,8 @@ from simsched.report.waiting.machine_replay import MachineReplay
 from simsched.report.waiting.noted_limits import NOTHING, LimitTimes, NotedLimits
 from simsched.report.waiting.reserved_times import ReservedTimes
 from simsched.report.waiting.run_facts import RunFacts
-from simsched.schedule.kept_units import KeptIds, masks_by_leaf, set_units_aside
 from simsched.simulation.options.run_config import RECORDED
+from simsched.simulation.outages.disruption import closures_of
 from simsched.workload.job import has_array_limits
 
 if TYPE_CHECKING:
@@ -167,8 +166,7 @@ class WaitCauses(RunFacts):
         """Return the windows of advance reservations as a job sees them."""
         own = job.jobspec.system.get("reservation")
         if own not in self._windows:
-            windows = self.run.meta.get("reservations", ())
-            self._windows[own] = ReservedTimes(windows, job, self.index.ranks.tolist())
+            self._windows[own] = ReservedTimes(self, closures_of(self.outages, self.index), own)
         return self._windows[own]
 
     def _had_limits(self) -> bool:
@@ -201,7 +199,7 @@ class WaitCauses(RunFacts):
         times = [time for window in stops for time in window if time is not None]
         if self.cluster is not None:
             times += [time for one in self.outages for time in (one.start, one.end) if time < inf]
-            times += ReservedTimes.edges(self.run.meta.get("reservations", ()))
+            times += ReservedTimes(self, (), None).edges
         return np.unique(np.concatenate((self.times, np.array(times, dtype=np.float64))))
 
     def before(self, row: int) -> tuple[str, str | None]:
@@ -402,10 +400,9 @@ class WaitCauses(RunFacts):
         if refusal is not None:
             return self.code(refusal)
         middle = float(jobs.starts[at] + jobs.ends[at]) / 2
-        closed = self.under_maintenance(middle, jobs.duration)
-        if closed and not self.fits_without(request, view.state, closed):
+        if not reserved.fits(request, view.state, middle, jobs.duration, around_all=False):
             return self.code(MAINTENANCE)
-        if not self.fits_beside_reserved(request, view.state, middle, jobs.duration, reserved, closed):
+        if not reserved.fits(request, view.state, middle, jobs.duration):
             return self.code(ADVANCE)
         return int(jobs.held_back[at])
 
@@ -420,38 +417,6 @@ class WaitCauses(RunFacts):
         if type_ is not None:
             return f"{SHORT} of {type_}"
         return None if view.fits(request) else PLACEMENT
-
-    def under_maintenance(self, time: float, limit: float) -> set[int]:
-        """Return the ranks that are closed for maintenance within a time from now."""
-        return {
-            rank
-            for one in self.outages
-            if one.kind == "maintenance" and one.start < time + limit and time < one.end
-            for rank in one.ranks
-        }
-
-    def fits_beside_reserved(
-        self,
-        request: Request,
-        state: Availability,
-        time: float,
-        limit: float,
-        reserved: ReservedTimes,
-        closed: set[int],
-    ) -> bool:
-        """Whether a request that fits does so beside the windows of advance reservations, too."""
-        ranks, cores = reserved.closed(time, limit), reserved.closed_cores(time, limit)
-        if cores:
-            state = state.copy()
-            set_units_aside(state, KeptIds("core", masks_by_leaf(self.index, cores)), time)
-        return not (ranks or cores) or self.fits_without(request, state, closed | ranks)
-
-    def fits_without(self, request: Request, state: Availability, ranks: Iterable[int]) -> bool:
-        """Whether a request fits in a state without some ranks."""
-        targets = np.array(sorted(set(targets_of_ranks(self.index, ranks))), dtype=np.int64)
-        without = state.copy()
-        without.set_status(targets, up=False)
-        return can_match(request, without)
 
     def short_type(self, request: Request, view: MachineView) -> str | None:
         """Return the scarcest type of which fewer units are free than requested, on nodes that may serve.
@@ -623,10 +588,9 @@ class _Class:
         more = [begin, end]
         more += [time for edges in self.limits[:2] for time in edges.tolist() if begin < time < end]
         if causes.cluster is not None and causes.timed:
-            edges = [one.start for one in causes.outages if one.kind == "maintenance"]
             assert self.reserved is not None
-            edges += self.reserved.times
-            more += [time for edge in edges if begin < (time := edge - self.duration) < end]
+            begins = (one.start for one in self.reserved.closures)
+            more += [time for edge in begins if begin < (time := edge - self.duration) < end]
         return np.union1d(times[low : high + 1], more)
 
     def _held_back(self) -> Any:
@@ -676,12 +640,9 @@ class _Class:
         if causes.cluster is None or not causes.timed:
             return found
         assert self.reserved is not None
-        if self.reserved.own:
-            return ~found
         middle = (self.starts + self.ends) / 2
-        spans = [(one.start, one.end) for one in causes.outages if one.kind == "maintenance"]
-        for start, end in (*spans, *self.reserved.spans):
-            found |= (start < middle + self.duration) & (middle < end)
+        for one in self.reserved.closures:
+            found |= (one.start < middle + self.duration) & (middle < one.end)
         return found
 
 
