@@ -99,7 +99,7 @@ NODES: tuple[Column, ...] = (
 )
 
 #: the times in which limits kept jobs waiting, those of ``limits.parquet``; a group are the jobs with this
-#: number in the column ``limit_group`` of `jobs`, which a run has if a limit kept a group waiting
+#: number in the column ``limit_group`` of `jobs`, which a run under limits has
 LIMITS: tuple[Column, ...] = (
     Column("group", "float", "", "the group of jobs; NaN in the row of a single job"),
     Column("job", "text", "", "the job's id; None in the row of a group"),

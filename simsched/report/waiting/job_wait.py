@@ -7,7 +7,7 @@ the changes with which the job would have fitted sooner.
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -101,6 +101,8 @@ class _Inquiry:
         self.eligible = float(causes.eligible[self.row])
         self.duration = float(self.table["duration"][self.row])
         self.request = causes.request_of(name)
+        use = LimitUse(causes)
+        self._limit_state = cache(partial(use.state_of, job=self.job, duration=self.duration))
 
     def _row(self) -> int:
         ids = self.table["id"]
@@ -154,7 +156,7 @@ class _Inquiry:
                 if causes.is_held(self.row):
                     detail = causes.limits.reason(self.row, start) or ""
                 elif cause.startswith(f"{LIMIT} "):
-                    state = self._limit_use.state_of(cause, self.job, self.duration, start)
+                    state = self._limit_state(cause, start)
                     if state is not None:
                         job = self.table["id"][state.jobs[0][0]] if state.jobs else None
                         detail = state.text
@@ -173,10 +175,6 @@ class _Inquiry:
                 elif cause in (RESERVATION, ORDER):
                     job = self._head_at(start)
                 yield WaitPeriod(start, end, cause, job, detail)
-
-    @cached_property
-    def _limit_use(self) -> LimitUse:
-        return LimitUse(self.causes)
 
     @cached_property
     def _allowed(self) -> str:
@@ -334,7 +332,7 @@ class _Inquiry:
         table = self.table
         for cause in dict.fromkeys(p.cause for p in periods if p.cause.startswith(f"{LIMIT} ") and p.job):
             start = next(p.start for p in periods if p.cause == cause)
-            state = self._limit_use.state_of(cause, self.job, self.duration, start)
+            state = self._limit_state(cause, start)
             for row, text in () if state is None else state.jobs[:MOST]:
                 name, user = str(table["id"][row]), table["user"][row] or ""
                 yield LimitUser(cause, name, user, text, float(table["until"][row]))

@@ -5,18 +5,15 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
-from simsched.match.claims_from_r import ClaimsFromR
-from simsched.match.named_targets import targets_of_ranks
 from simsched.report.waiting.noted_limits import LIMIT
 from simsched.simulation.limits.limit_counters import LimitCounter, LimitTable
 from simsched.simulation.limits.limit_keeper import NAMELESS
-from simsched.simulation.limits.limit_kinds import KINDS, Amounts
+from simsched.simulation.limits.limit_kinds import Amounts
 from simsched.simulation.limits.limit_rules import read_limits
 
 if TYPE_CHECKING:
-    from simsched.report.waiting.run_facts import RunFacts
+    from simsched.report.waiting.machine_replay import MachineReplay
+    from simsched.report.waiting.wait_causes import WaitCauses
     from simsched.simulation.limits.limit_counters import Place, ScopeLimit
     from simsched.workload.job import Job
 
@@ -29,15 +26,15 @@ class LimitState(NamedTuple):
 
 
 class LimitUse:
-    """The use of the limits of a run."""
+    """The use of the limits of a run, asked for one time after another."""
 
-    def __init__(self, facts: RunFacts) -> None:
-        self._facts = facts
-        self._rules = read_limits(facts.config.get("limits", ()), "run.json: limits")
-        self._table = LimitTable(self._rules, facts.index, whole=facts.whole)
-        self._runs: dict[Place, list[tuple[int, float, float, float, Amounts]]] = {}
+    def __init__(self, causes: WaitCauses) -> None:
+        self._causes = causes
+        rules = read_limits(causes.config.get("limits", ()), "run.json: limits")
+        self._table = LimitTable(rules, causes.index, whole=causes.whole)
+        self._runs: dict[Place, list[tuple[int, float, float]]] = {}
 
-    def state_of(self, cause: str, job: Job, duration: float, time: float) -> LimitState | None:
+    def state_of(self, cause: str, time: float, *, job: Job, duration: float) -> LimitState | None:
         """Return the state of the limit that is the cause of a wait at a time."""
         counters = (
             self._counter_at(found, time)
@@ -50,10 +47,10 @@ class LimitUse:
         counter = min(counters, key=lambda one: one.most - one.in_use(time), default=None)
         if counter is None:
             return None
-        users = [user or NAMELESS for user in self._facts.table["user"]]
+        users = [user or NAMELESS for user in self._causes.table["user"]]
         kind = counter.kind
         using = [(row, kind.asks(amounts)) for row, (amounts, *_) in counter.running.items()]
-        asked = kind.text(kind.asks(self._amounts(job, duration)))
+        asked = kind.text(kind.asks(self._table.amounts(self._causes.request_of(str(job.id)), duration)))
         return LimitState(
             f"{counter.reason(time, users).removeprefix('limit: ')}; the job asks for {asked}",
             tuple((row, kind.text(amount)) for row, amount in sorted(using, key=lambda one: -one[1])),
@@ -61,58 +58,36 @@ class LimitUse:
 
     def _counter_at(self, found: ScopeLimit, time: float) -> LimitCounter:
         """Return the counter of a limit with the jobs that run at a time, by row, and the use then."""
-        counter = LimitCounter(0, found)
+        counter, table, memory = LimitCounter(0, found), self._causes.table, {}
         kind = counter.kind
-        for row, start, end, until, amounts in self._runs_of(found.place):
+        if kind.unit == "memory":  # the tables do not have it
+            self._replay.state_at(time)
+            memory = {job: of.counts.get("memory", 0) for job, of in self._replay.claims().items()}
+        for row, start, end in self._runs_of(found.place):
+            seconds = float(table["duration"][row])
+            nodes, cores, gpus = (float(table[unit][row]) for unit in ("nodes", "cores", "gpus"))
+            amounts = Amounts(nodes, cores, gpus, memory.get(table["id"][row], 0), seconds)
             if start <= time < end:
-                counter.running[row] = (amounts, start, until)
+                counter.running[row] = (amounts, start, start + seconds)
                 counter.used += kind.asks(amounts)
             elif end <= time:
                 counter.used += kind.leaves(amounts, end - start)
         return counter
 
-    def _runs_of(self, place: Place) -> list[tuple[int, float, float, float, Amounts]]:
-        """Return row, start, end, expected end and amounts of each time that a job of a limit ran."""
-        if place not in self._runs:
-            facts, runs = self._facts, self._runs.setdefault(place, [])
-            durations, ids = facts.table["duration"], facts.table["id"]
-            for row, start, end in facts.attempts:
-                job = facts.jobs.get(ids[row])
-                limits = () if job is None else self._table.of(self._table.names_of(job))
-                if job is not None and any(one.place == place and not one.per_job for one in limits):
-                    seconds = float(durations[row])
-                    runs.append((row, start, end, start + seconds, self._amounts(job, seconds)))
-        return self._runs[place]
-
-    def _amounts(self, job: Job, seconds: float) -> Amounts:
-        """Return the amounts of a job: its allocation, or the least that it may get if it never started."""
-        facts, name = self._facts, str(job.id)
-        least = self._table.amounts(facts.request_of(name), seconds)
-        row = facts.row_of.get(name)
-        if row is None or not np.isfinite(facts.table["start"][row]):
-            return least
-        nodes, cores, gpus = (float(facts.table[unit][row]) for unit in ("nodes", "cores", "gpus"))
-        return Amounts(nodes, cores, gpus, self._memory.get(name, least.memory), seconds)
-
     @cached_property
-    def _memory(self) -> dict[str, float]:
-        """Job → the memory that it got, where a limit counts it and it depends on the placement.
+    def _replay(self) -> MachineReplay:
+        return self._causes.replay()
 
-        The tables do not have it, so it is that of R.
-        """
-        found: dict[str, float] = {}
-        if not any(KINDS[quantity].unit == "memory" for rule in self._rules for quantity, _ in rule.most):
-            return found
-        facts = self._facts
-        claims = ClaimsFromR(facts.index)
-        for record in facts.records:
-            name = str(record.id)
-            if record.event != "alloc" or name not in facts.jobs:
-                continue
-            request = facts.request_of(name)
-            if "memory" in self._table.varies(request):
-                granted = record.resources()
-                claims.exact(name, granted, request, rest=True)
-                found[name] = claims.by_name()[name].counts.get("memory", 0)
-                claims.release(name, targets_of_ranks(facts.index, granted.ranks))
-        return found
+    def _runs_of(self, place: Place) -> list[tuple[int, float, float]]:
+        """Return row, start and end of each time that a job ran that a limit counts."""
+        if place not in self._runs:
+            causes, table = self._causes, self._table
+            self._runs[place] = [
+                attempt
+                for attempt in causes.attempts
+                if any(
+                    one.place == place and not one.per_job
+                    for one in table.of(table.names_of(causes.job(attempt[0])))
+                )
+            ]
+        return self._runs[place]

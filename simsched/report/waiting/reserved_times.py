@@ -31,7 +31,8 @@ class ReservedTimes:
     Attributes
     ----------
     closures : all of them, those of maintenance too.
-    edges : the times (s) at which one begins or ends, or is announced.
+    begins : the times (s) at which a closure or a window begins.
+    edges : the times at which one begins, ends or is announced.
     """
 
     def __init__(self, facts: RunFacts, maintenance: Sequence[Closure], own: str | None) -> None:
@@ -53,8 +54,9 @@ class ReservedTimes:
             known = {at: found for at, found in self._windows.items() if self._announced[at] <= time}
             self.closures = [*maintenance, *made.to(self._own, known)]
             self._calendars.append((time, Calendar(self.closures)))
-        times = (time for one in self.closures for time in one[:2])
-        self.edges = {time for time in (*times, *self._announced) if abs(time) < inf}
+        windows = [one for found in self._windows.values() for one in found]
+        self.begins = {one.start for ones in (windows, self.closures) for one in ones} - {-inf}
+        self.edges = {*self.begins, *self._announced, *(one.end for one in windows)} - {inf}
 
     def fits(
         self, request: Request, state: Availability, time: float, limit: float, *, around_all: bool = True

@@ -145,7 +145,9 @@ class WaitCauses(RunFacts):
                 raise RunError("the timeline of this run has no free units of any type", where=run.name)
             return
         self.outages = outages_within(run.folder, self.config, -inf, inf)
-        if run.meta.get("format", 1) < NOTED_LIMITS and self._had_limits():
+        plays_log = self.config.get("queue_policy") == RECORDED
+        limited = self.config.get("limits") or (not plays_log and has_array_limits(self.jobs.values()))
+        if limited and run.meta.get("format", 1) < NOTED_LIMITS:
             raise RunError("this run does not record which limits its jobs waited for", where=run.name,
                            expected=f"a run of format {NOTED_LIMITS}")  # fmt: skip
         self.limits = NotedLimits(self)
@@ -169,16 +171,12 @@ class WaitCauses(RunFacts):
             self._windows[own] = ReservedTimes(self, closures_of(self.outages, self.index), own)
         return self._windows[own]
 
-    def _had_limits(self) -> bool:
-        plays_log = self.config.get("queue_policy") == RECORDED
-        return bool(self.config.get("limits") or (not plays_log and has_array_limits(self.jobs.values())))
-
     def is_held(self, row: int) -> bool:
         """Whether a job is held for ever: as it was submitted, or above a limit whatever others use."""
         if self.cluster is None or np.isfinite(self.table["start"][row]):
             return False
         job = self.job(row)
-        return job.hold or job.urgency == 0 or row in self.limits.for_ever
+        return job.hold or job.urgency == 0 or self.limits.holds_for_ever(row)
 
     def in_queue(self, times: Floats) -> Ints:
         """Return how many jobs wait at each time, eligible and not held."""
@@ -212,11 +210,7 @@ class WaitCauses(RunFacts):
             other = self.row_of.get(name)
             if other is not None and eligible in (self.table["end"][other], self.table["start"][other]):
                 return DEPENDENCY, name
-        if schemes - {"begin-time"}:
-            return DEPENDENCY, None
-        if "begin-time" in schemes:
-            return BEGIN, None
-        return DEPENDENCY, None
+        return BEGIN if schemes == {"begin-time"} else DEPENDENCY, None
 
     # --- the answer ------------------------------------------------------------------------------
 
@@ -252,6 +246,8 @@ class WaitCauses(RunFacts):
         known = self.config.get("order") == "fifo"  # else any of them may be before it
         for of, place, other, start, end in self._blockers:
             if of == queue and start <= time < end and other != row and (place < mine or not known):
+                if any(begin <= time < until for begin, until in self.earlier.get(other, ())):
+                    continue  # it ran, and waited again later
                 return other
         return None
 
@@ -260,12 +256,15 @@ class WaitCauses(RunFacts):
         """Queue, place, row, start and end of each wait for a limit that blocks."""
         if self.cluster is None or not self.limits.blocking:
             return []
-        return [
-            (self._queue_of(wait.row), self._place_in_queue(wait.row), wait.row, start, end)
-            for wait in self._pieces(self.waiting.tolist())
-            for start, end, code in zip(*(column.tolist() for column in wait[1:]), strict=True)
-            if code in self.limits.blocking
-        ]
+        found = []
+        for row in self.waiting.tolist():
+            starts, ends, codes, _ = self.limits.of_group(row)
+            held = (starts < self.end[row]) & (ends > self.eligible[row])
+            held &= np.isin(codes, [*self.limits.blocking])
+            for start, end in zip(starts[held].tolist(), ends[held].tolist(), strict=True):
+                times = max(start, self.eligible[row]), min(end, self.end[row])
+                found.append((self._queue_of(row), self._place_in_queue(row), row, *times))
+        return found
 
     def _queue_of(self, row: int) -> str:
         return self.table["queue"][row] or "" if self.config.get("queues") else ""
@@ -321,7 +320,7 @@ class WaitCauses(RunFacts):
             job, duration = self.job(row), float(self.table["duration"][row])
             request = self.request_of(self.table["id"][row])
             reserved = self.reserved_for(job)
-            timed = duration if self.timed else None
+            timed = duration if reserved.closures else None
             key = (request, int(self.limits.group_of[row]), timed, queue, id(reserved))
             if key not in classes:
                 needs, decided = self._sums(request)
@@ -332,12 +331,6 @@ class WaitCauses(RunFacts):
     @cached_property
     def _held_by_row(self) -> Floats:
         return needed_units(self.run, self.types, self.table)
-
-    @cached_property
-    def timed(self) -> bool:
-        """Whether it matters for how long jobs request their resources."""
-        closed = any(one.kind == "maintenance" for one in self.outages)
-        return closed or bool(self.run.meta.get("reservations"))
 
     def _sums(self, request: Request) -> tuple[dict[str, float], bool]:
         """Return the units of each type that the timeline counts and the request takes; whether they decide.
@@ -587,10 +580,8 @@ class _Class:
         high = int(np.searchsorted(times, end, side="left"))
         more = [begin, end]
         more += [time for edges in self.limits[:2] for time in edges.tolist() if begin < time < end]
-        if causes.cluster is not None and causes.timed:
-            assert self.reserved is not None
-            begins = (one.start for one in self.reserved.closures)
-            more += [time for edge in begins if begin < (time := edge - self.duration) < end]
+        if self.reserved is not None:
+            more += [time for edge in self.reserved.begins if begin < (time := edge - self.duration) < end]
         return np.union1d(times[low : high + 1], more)
 
     def _held_back(self) -> Any:
@@ -635,13 +626,9 @@ class _Class:
 
     def _closed(self) -> Any:
         """Return the pieces in which some nodes are closed to the jobs of the class, or will be."""
-        causes = self.causes
         found = np.zeros(len(self.kept), dtype=np.bool_)
-        if causes.cluster is None or not causes.timed:
-            return found
-        assert self.reserved is not None
         middle = (self.starts + self.ends) / 2
-        for one in self.reserved.closures:
+        for one in () if self.reserved is None else self.reserved.closures:
             found |= (one.start < middle + self.duration) & (middle < one.end)
         return found
 

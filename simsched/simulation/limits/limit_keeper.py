@@ -239,7 +239,7 @@ class LimitKeeper(Listener):
             self._engine.give_up(job, now, FAILED, f"rejected: {self._full_text(full)}")
         else:
             self._outside[job] = full.number
-            self._spells.hold(~job, full.name, now, self._full_text(full))
+            self._spells.note(~job, now, full.name, self._full_text(full))
             self._engine.recorder.reasons[job] = f"limit: {self._full_text(full)}"
             self._engine.enter_cancel(job, now)
         return False
@@ -247,7 +247,7 @@ class LimitKeeper(Listener):
     def ended(self, job: int, now: float, result: int, reason: str | None) -> None:
         """Take in the jobs that waited until fewer are submitted, in order: a job ended, started or not."""
         self._outside.pop(job, None)
-        self._spells.free(~job, now)
+        self._spells.note(~job, now)
         if job not in self.inside:
             return
         self.inside.discard(job)
@@ -258,7 +258,7 @@ class LimitKeeper(Listener):
             if self._first_full(waiting) is None:
                 del self._outside[waiting]
                 self._engine.recorder.reasons.pop(waiting, None)
-                self._spells.free(~waiting, now)
+                self._spells.note(~waiting, now)
                 self._take_in(waiting)
                 admitted.append(waiting)
         for waiting in admitted:
@@ -267,7 +267,7 @@ class LimitKeeper(Listener):
     def _take_in(self, job: int) -> None:
         held = self._jobs.held.get(job)
         if held is not None:
-            self._spells.hold(~job, held.name, self._engine.now, self._engine.prepared.holds[job])
+            self._spells.note(~job, self._engine.now, held.name, self._engine.prepared.holds[job])
         mine = self._jobs.submitted.get(job, ())
         if mine:
             self.inside.add(job)
@@ -310,9 +310,9 @@ class LimitKeeper(Listener):
         if cohort is not None:
             cohort.remove(job)
             if not cohort.jobs:
-                self._spells.free(cohort.number, self._engine.now)
+                self._spells.note(cohort.number, self._engine.now)
             if self.refused.pop(job, None) is not None:
-                self._spells.free(~job, self._engine.now)
+                self._spells.note(~job, self._engine.now)
             if job in group.queue.barred:
                 group.queue.barred.discard(job)
                 self._engine.queues.barred -= 1
@@ -351,7 +351,7 @@ class LimitKeeper(Listener):
         text = over.reason(now, self._jobs.users) if isinstance(over, LimitCounter) else f"limit: {over.may}"
         text = f"{text}, the free resources for the job have {over.kind.text(asked)}"
         self.refused[job] = text, falls
-        self._spells.hold(~job, over.name, now, text.removeprefix("limit: "))
+        self._spells.note(~job, now, over.name, text.removeprefix("limit: "))
         self.gone.add(job)
         self._engine.queues.group_of(job).queue.bar({job})
         self._engine.queues.barred += 1
@@ -428,7 +428,7 @@ class LimitKeeper(Listener):
                 jobs = {job for job in self.refused if job in queue.barred}
             for job in jobs:
                 del self.refused[job]
-                self._spells.free(~job, now)
+                self._spells.note(~job, now)
             queue.unbar(jobs)
             self._engine.queues.barred -= len(jobs)
 
@@ -519,7 +519,7 @@ class LimitKeeper(Listener):
             shown = jobs - self._behind if self._behind else jobs
             for job in self.refused.keys() & shown:
                 del self.refused[job]
-                self._spells.free(~job, self._engine.now)
+                self._spells.note(~job, self._engine.now)
                 self._engine.queues.barred -= 1
             queue.bar(shown)
             self._engine.queues.barred += len(shown)
@@ -545,10 +545,8 @@ class LimitKeeper(Listener):
 
     def _note(self, cohort: Cohort) -> None:
         """Note which limit the jobs of a cohort wait for from now on."""
-        if cohort.over is None:
-            self._spells.free(cohort.number, self._engine.now)
-        else:
-            self._spells.hold(cohort.number, cohort.over.name, self._engine.now)
+        over = cohort.over
+        self._spells.note(cohort.number, self._engine.now, None if over is None else over.name)
 
     def _is_over(self, job: int) -> bool:
         cohort = self._jobs.of[job]
@@ -629,9 +627,7 @@ class LimitKeeper(Listener):
         return {"limits": self._spells.columns(self._engine.recorder.ids)}
 
     def columns(self, jobs: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the group of each job in the table of limits, if a group is in it."""
-        if not self._spells.of_groups:
-            return {}
+        """Return the group of each job in the table of limits."""
         groups = np.full(len(jobs["id"]), np.nan)
         of = self._jobs.of
         groups[: len(of)] = [np.nan if cohort is None else cohort.number for cohort in of]

@@ -7,9 +7,9 @@ the allocation that was found for it.
 
 from __future__ import annotations
 
-from array import array
+from functools import partial
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -19,51 +19,47 @@ if TYPE_CHECKING:
 FOR_EVER = "held for ever"
 """Begins the reason of a job that is above a limit whatever others use."""
 
+NAN = float("nan")
+
 LimitName = tuple[str, bool]
 """The kind and the scope of a limit as text, and whether it blocks the jobs behind."""
+
+
+class Spell(NamedTuple):
+    """A time (s) in which a limit kept jobs waiting; `reason` is a sentence on it, for a single job."""
+
+    holder: int
+    limit: LimitName
+    start: float
+    end: float
+    reason: str | None
 
 
 class LimitSpells:
     """The spells so far; a holder is the number of a group, or ~ the number of a job."""
 
     def __init__(self) -> None:
-        self._limits: dict[LimitName, int] = {}
-        self._over = array("d")  # holder, limit, start, end, row after row
-        self._reasons: dict[int, str] = {}  # row → sentence
-        self._last: dict[int, tuple[int, float, float, str]] = {}
-        """Holder → limit, start, end (inf while it lasts) and sentence of its last spell."""
+        self._over: list[Spell] = []
+        self._last: dict[int, Spell] = {}  # by holder; the end is inf while it lasts
 
-    def hold(self, holder: int, limit: LimitName, now: float, reason: str = "") -> None:
-        """Note that a limit keeps jobs waiting from now on.
+    def note(
+        self, holder: int, now: float, limit: LimitName | None = None, reason: str | None = None
+    ) -> None:
+        """Note which limit keeps jobs waiting from now on; None: none does.
 
         One that let them go in this very instant has kept them all the time.
         """
-        number = self._limits.setdefault(limit, len(self._limits))
         last = self._last.get(holder)
-        if last is not None:
-            if last[0] == number and last[2] >= now:
-                self._last[holder] = (number, last[1], inf, last[3])
-                return
-            self._end(holder, last, now)
-        self._last[holder] = (number, now, inf, reason)
-
-    def free(self, holder: int, now: float) -> None:
-        """Note that no limit keeps jobs waiting from now on."""
-        last = self._last.get(holder)
-        if last is not None and last[2] == inf:
-            self._last[holder] = (*last[:2], now, last[3])
-
-    def _end(self, holder: int, last: tuple[int, float, float, str], now: float) -> None:
-        number, start, end, reason = last
-        if min(end, now) > start:
-            if reason:
-                self._reasons[len(self._over) // 4] = reason
-            self._over.extend((holder, number, start, min(end, now)))
-
-    @property
-    def of_groups(self) -> bool:
-        """Whether a limit kept jobs of a group waiting."""
-        return any(holder >= 0 for holder in self._last)
+        if last is not None and last.end == inf and last.limit != limit:
+            last = self._last[holder] = last._replace(end=now)
+        if limit is None:
+            return
+        if last is not None and last.limit == limit and last.end >= now:
+            self._last[holder] = last._replace(end=inf)
+            return
+        if last is not None and last.end > last.start:
+            self._over.append(last)
+        self._last[holder] = Spell(holder, limit, now, inf, reason)
 
     def columns(self, ids: Sequence[int | str]) -> dict[str, Any]:
         """Return the columns of ``limits.parquet``, ascending in time; `ids` are those of the jobs.
@@ -72,39 +68,28 @@ class LimitSpells:
         ``start`` and ``end`` (s, NaN: it lasted to the end of the run), and ``reason``, a sentence on the
         limit in the row of a job.  No columns without a row.
         """
-        lasting = [(holder, *last) for holder, last in self._last.items() if last[2] > last[1]]
-        if not lasting and not self._over:
+        spells = [*self._over, *(last for last in self._last.values() if last.end > last.start)]
+        if not spells:
             return {}
-        rows = np.array(self._over).reshape(-1, 4)
-        rows = np.concatenate((rows, np.array([one[:4] for one in lasting]).reshape(-1, 4)))
-        holder, number = rows[:, 0].astype(np.int64), rows[:, 1].astype(np.int64)
-        reasons = [self._reasons.get(row) for row in range(len(rows) - len(lasting))]
-        reasons += [one[4] or None for one in lasting]
-        names = [*self._limits]
-        columns = {
-            "group": np.where(holder < 0, np.nan, holder),
-            "job": np.array([str(ids[~one]) if one < 0 else None for one in holder.tolist()], dtype=object),
-            "limit": np.array([name for name, _ in names], dtype=object)[number],
-            "blocks": np.array([blocks for _, blocks in names], dtype=np.bool_)[number],
-            "start": rows[:, 2],
-            "end": np.where(rows[:, 3] == inf, np.nan, rows[:, 3]),
-            "reason": np.array(reasons, dtype=object),
-        }
-        order = np.lexsort((holder, rows[:, 2]))
-        return {name: column[order] for name, column in columns.items()}
-
-    def state(self) -> dict[str, Any]:
-        """Return the spells as plain values."""
+        spells.sort(key=lambda one: (one.start, one.holder))
         return {
-            "limits": [*self._limits],
-            "over": self._over,
-            "reasons": self._reasons,
-            "last": [(holder, *last) for holder, last in self._last.items()],
+            "group": np.array([NAN if one.holder < 0 else one.holder for one in spells], dtype=np.float64),
+            "job": _texts([str(ids[~one.holder]) if one.holder < 0 else None for one in spells]),
+            "limit": _texts([one.limit[0] for one in spells]),
+            "blocks": np.array([one.limit[1] for one in spells], dtype=np.bool_),
+            "start": np.array([one.start for one in spells], dtype=np.float64),
+            "end": np.array([NAN if one.end == inf else one.end for one in spells], dtype=np.float64),
+            "reason": _texts([one.reason for one in spells]),
         }
 
-    def restore(self, state: dict[str, Any]) -> None:
+    def state(self) -> list[list[tuple[Any, ...]]]:
+        """Return the spells that are over, and the last ones, as plain values."""
+        return [[*map(tuple, spells)] for spells in (self._over, self._last.values())]
+
+    def restore(self, state: list[list[Sequence[Any]]]) -> None:
         """Take over the state of others."""
-        self._limits = {(name, blocks): number for number, (name, blocks) in enumerate(state["limits"])}
-        self._over = array("d", state["over"])
-        self._reasons = dict(state["reasons"])
-        self._last = {holder: (*last,) for holder, *last in state["last"]}
+        self._over, last = ([Spell(one[0], tuple(one[1]), *one[2:]) for one in spells] for spells in state)
+        self._last = {one.holder: one for one in last}
+
+
+_texts = partial(np.array, dtype=object)

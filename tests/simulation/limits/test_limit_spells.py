@@ -119,8 +119,9 @@ def test_jobs_alike_have_one_row_and_one_only_when_the_limit_changes():
 
 
 def test_a_run_without_a_wait_for_a_limit_has_no_table(tmp_path):
-    found = run(machine(1), job("a", 0, "slot=1/core", 5, user="ann"), limits=[{"running-jobs": 1}])
-    assert not (found.save(tmp_path / "run") / "limits.parquet").exists()
+    for limits in ([{"running-jobs": 1}], []):
+        found = run(machine(1), job("a", 0, "slot=1/core", 5, user="ann"), limits=limits)
+        assert not (found.save(tmp_path / "run") / "limits.parquet").exists()
     assert "limit_group" not in load_run(tmp_path / "run").jobs
 
 
