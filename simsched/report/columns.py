@@ -98,6 +98,18 @@ NODES: tuple[Column, ...] = (
     Column("properties", "list", "", "the properties that a constraint can name, a tuple"),
 )
 
+#: the times in which limits kept jobs waiting, those of ``limits.parquet``; a group are the jobs with this
+#: number in the column ``limit_group`` of `jobs`, which a run under limits has
+LIMITS: tuple[Column, ...] = (
+    Column("group", "float", "", "the group of jobs; NaN in the row of a single job"),
+    Column("job", "text", "", "the job's id; None in the row of a group"),
+    Column("limit", "text", "", "the kind of the limit and its scope"),
+    Column("blocks", "bool", "", "whether it also blocks the jobs behind in their queue"),
+    Column("start", "float", "s", "from when on it kept them waiting"),
+    Column("end", "float", "s", "until when; NaN: to the end of the run"),
+    Column("reason", "text", "", "a sentence on the limit; None in the row of a group"),
+)
+
 #: outages of nodes: those of the configuration, and the random ones of ``failures.parquet``
 OUTAGES: tuple[Column, ...] = (
     Column("rank", "int", "", "the execution target"),

@@ -152,6 +152,10 @@ class Listener:
         """Return the columns that the table of `jobs` has because of this feature."""
         return {}
 
+    def tables(self) -> dict[str, dict[str, Any]]:
+        """Return the columns of further tables by name, which the run has because of this feature."""
+        return {}
+
     def described(self) -> dict[str, Any]:
         """Return what ``run.json`` has because of this feature."""
         return {}

@@ -190,8 +190,10 @@ class RunSession:
 
             elsewhere = self.engine.queues.elsewhere
             meta["replay"] = replay_figures(prepared.recorded, prepared, jobs, totals, elsewhere)
-        index, failures = self.engine.plan.index, recorder.failure_columns()
-        return RunResult(jobs, timeline, meta, recorder.log, recorder.events, workload, index, failures)
+        index, tables = self.engine.plan.index, {"failures": recorder.failure_columns()}
+        for made in on.tables:
+            tables |= made()
+        return RunResult(jobs, timeline, meta, recorder.log, recorder.events, workload, index, tables)
 
 
 def _description(

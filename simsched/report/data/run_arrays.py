@@ -19,14 +19,16 @@ if TYPE_CHECKING:
 
 
 ENERGY = Column("recorded_energy", "float", "J", "energy in the trace; a run without energies lacks it")
+GROUP = Column("limit_group", "float", "", "the group of `columns.LIMITS`; a run without such waits lacks it")
 
 
 def job_arrays(run: RunTables, names: Collection[str]) -> Arrays:
     """Return columns of the jobs of a run as arrays; a missing text is None.
 
-    The recorded energies are NaN in a run without them.  RunError as for `RunTables.jobs`.
+    The recorded energies and the groups under limits are NaN in a run without them.  RunError as for
+    `RunTables.jobs`.
     """
-    kinds = {column.name: column.kind for column in (*JOBS, ENERGY) if column.name in names}
+    kinds = {column.name: column.kind for column in (*JOBS, ENERGY, GROUP) if column.name in names}
     if "jobs" in run.__dict__ or run.path is None:  # it may have been cut
         blank = np.full(len(run.jobs), np.nan)
         return {name: _of_frame(run.jobs[name]) if name in run.jobs else blank for name in kinds}

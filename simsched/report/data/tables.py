@@ -18,7 +18,7 @@ from simsched.arguments import check, check_path, check_real, wrong
 from simsched.errors import FormatError, RunError, SimschedError, did_you_mean
 from simsched.formats.rfc.clock import Clock, clock_of
 from simsched.formats.text.json_text import load_json
-from simsched.report.columns import JOBS, NODES, REQUIRED_JOBS, TIMELINE
+from simsched.report.columns import JOBS, LIMITS, NODES, REQUIRED_JOBS, TIMELINE
 from simsched.report.data.column_arrays import check_jobs, check_timeline, read_columns
 from simsched.report.data.frames import read_frame, shaped
 from simsched.simulation.record.run_directory import check_format
@@ -272,6 +272,19 @@ class RunTables:
         if frame["rank"].duplicated().any():
             raise RunError("two nodes have the same rank", where=str(file))
         return frame
+
+    @cached_property
+    def limits(self) -> pd.DataFrame:
+        """One row per time in which a limit kept jobs waiting; columns are `columns.LIMITS`.
+
+        Empty, with the same columns, for a run without such waits or of an earlier version.
+        """
+        import pandas as pd
+
+        file = self.folder / "limits.parquet" if self.folder else None
+        if not file or not file.is_file():
+            return shaped(pd.DataFrame(), LIMITS)
+        return read_frame(file, LIMITS, frozenset({"limit"}))
 
     @cached_property
     def outages(self) -> pd.DataFrame:

@@ -14,7 +14,7 @@ from simsched.report.figures.date_axis import mark_dates
 from simsched.report.figures.legends import legend_above
 from simsched.report.figures.over_time import time_axis
 from simsched.report.waiting.job_answer import SHORT
-from simsched.report.waiting.limit_replay import LIMIT
+from simsched.report.waiting.noted_limits import LIMIT
 from simsched.report.waiting.wait_totals import waits_over_time
 from simsched.text_table import clip_end
 

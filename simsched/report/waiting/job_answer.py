@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from simsched import human
 from simsched.declare.answers import OrNull, extended, written
 from simsched.formats.rfc.clock import Clock, ClockDocument
-from simsched.report.waiting.limit_replay import LIMIT
+from simsched.report.waiting.noted_limits import LIMIT
 from simsched.text_table import table_lines
 
 if TYPE_CHECKING:
@@ -22,14 +22,12 @@ DEPENDENCY, BEGIN, HELD_BACK, STOPPED = "dependency", "begin-time", "held", "que
 SHORT, PLACEMENT, UNAVAILABLE = "short", "placement", "unavailable"
 MAINTENANCE, RESERVATION, ORDER, IN_LOG = "maintenance", "reservation", "order", "recorded"
 ADVANCE, UNDECIDED, INTERRUPTED, BLOCKED = "advance-reservation", "policy", "interrupted", "blocked"
-OF_ALLOCATION = f"{LIMIT} of its allocation"
-"""The cause of a job that never started because the resources found for it are above a limit."""
 NOT_ELIGIBLE, POLICY = "not eligible", "policy or placement"
 """The causes of a run of which only the tables are available, besides shortages."""
 CAUSES: dict[str, str] = {
     DEPENDENCY: "waits for other jobs, by a dependency or a think time",
     BEGIN: "may not start before its begin-time",
-    HELD_BACK: "is held (urgency 0)",
+    HELD_BACK: "is held: its urgency is 0, or it was submitted on hold",
     STOPPED: "its queue is stopped",
     LIMIT: "a limit, its own or that of its user, account, queue, QoS or array, has no room for it",
     INTERRUPTED: "it ran, but was preempted or lost a node, and was queued again",

@@ -7,7 +7,7 @@ the changes with which the job would have fitted sooner.
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,7 +26,6 @@ from simsched.report.waiting.job_answer import (
     ADVANCE,
     BLOCKED,
     MAINTENANCE,
-    OF_ALLOCATION,
     ORDER,
     PLACEMENT,
     RESERVATION,
@@ -41,7 +40,8 @@ from simsched.report.waiting.job_answer import (
     UnitHolder,
     WaitPeriod,
 )
-from simsched.report.waiting.limit_replay import LIMIT
+from simsched.report.waiting.limit_use import LimitUse
+from simsched.report.waiting.noted_limits import LIMIT
 from simsched.report.waiting.wait_causes import WaitCauses
 from simsched.simulation.forecast.start_times import started_at
 from simsched.simulation.options.run_config import from_document
@@ -65,8 +65,9 @@ MOST = 5
 """Jobs that an answer names at most."""
 MOST_LETTERS = 60
 """Letters of a constraint that is printed."""
-PATIENCE = 10.0
-"""Seconds for which a run is simulated again to find a limit with which a job would start."""
+MOST_LOOKS = 1_000_000
+"""Looks at jobs, one per instant and job that waits then, for which a run is simulated again to find a limit
+with which a job would start: at most about ten seconds, and the same on every machine."""
 
 
 def why(run: RunTables, job: int | str, cluster: Cluster, workload: Workload) -> JobWait:
@@ -100,6 +101,8 @@ class _Inquiry:
         self.eligible = float(causes.eligible[self.row])
         self.duration = float(self.table["duration"][self.row])
         self.request = causes.request_of(name)
+        use = LimitUse(causes)
+        self._limit_state = cache(partial(use.state_of, job=self.job, duration=self.duration))
 
     def _row(self) -> int:
         ids = self.table["id"]
@@ -147,23 +150,19 @@ class _Inquiry:
     def _periods(self) -> Iterator[WaitPeriod]:
         """Yield the pieces of the wait, each with the job in the way and with a sentence on a limit."""
         causes = self.causes
-        breach = causes.breach_of(self.row)
         for found in causes.pieces([self.row]):
             for start, end, code in zip(*(column.tolist() for column in found[1:]), strict=True):
                 cause, job, detail = causes.names[code], None, ""
-                if breach is not None:
-                    detail = f"held for ever: {breach.text}"
-                elif start < self.eligible:
-                    job = causes.before(self.row)[1]
-                    if cause.startswith(f"{LIMIT} "):
-                        detail = causes.limits.submitted_text(self.job)
-                elif cause == OF_ALLOCATION:
-                    detail = str(self.table["reason"][self.row]).removeprefix(f"{LIMIT}: ")
+                if causes.is_held(self.row):
+                    detail = causes.limits.reason(self.row, start) or ""
                 elif cause.startswith(f"{LIMIT} "):
-                    state = causes.limits.state_of(cause, self.job, self.duration, start)
+                    state = self._limit_state(cause, start)
                     if state is not None:
                         job = self.table["id"][state.jobs[0][0]] if state.jobs else None
                         detail = state.text
+                    detail = causes.limits.reason(self.row, start) or detail
+                elif start < self.eligible:
+                    job = causes.before(self.row)[1]
                 elif cause.startswith(f"{SHORT} of ") and not self.request.every:
                     detail = f"{cause} ({self._allowed})"
                 elif cause == ADVANCE:
@@ -199,23 +198,18 @@ class _Inquiry:
         for row in waiting[np.lexsort((-urgency[waiting], submit[waiting]))].tolist():
             if row == self.row:
                 return None
-            if not self._is_barred(row, time):
+            if not self.causes.limits.holds(row, time):
                 return str(self.table["id"][row])
         return None
-
-    def _is_barred(self, row: int, time: float) -> bool:
-        """Whether a limit keeps a waiting job out of the view of the queue policy."""
-        job, duration = self.causes.job(row), float(self.table["duration"][row])
-        return self.causes.limits.is_over(job, duration, time)
 
     def _waiting_at(self, time: float) -> Bools:
         """Return which jobs are eligible and have not started at a time, without those that are held."""
         table = self.table
         starts = np.nan_to_num(table["start"], nan=np.inf)
-        never = np.isin(table["result"], NEVER) | (table["until"] <= time) | (table["urgency"] == 0)
+        never = np.isin(table["result"], NEVER) | (table["until"] <= time)
         found: Bools = (table["eligible"] <= time) & (starts > time) & ~never
         for row in np.flatnonzero(found & ~np.isfinite(table["start"])).tolist():
-            found[row] = row == self.row or self.causes.breach_of(row) is None
+            found[row] = row == self.row or not self.causes.is_held(row)
         return found
 
     # --- the other jobs ---------------------------------------------------------------------------
@@ -335,10 +329,10 @@ class _Inquiry:
 
     def _limit_users(self, periods: list[WaitPeriod]) -> Iterator[LimitUser]:
         """Yield the jobs that used most of each limit when the job first waited for it."""
-        table, limits = self.table, self.causes.limits
+        table = self.table
         for cause in dict.fromkeys(p.cause for p in periods if p.cause.startswith(f"{LIMIT} ") and p.job):
             start = next(p.start for p in periods if p.cause == cause)
-            state = limits.state_of(cause, self.job, self.duration, start)
+            state = self._limit_state(cause, start)
             for row, text in () if state is None else state.jobs[:MOST]:
                 name, user = str(table["id"][row]), table["user"][row] or ""
                 yield LimitUser(cause, name, user, text, float(table["until"][row]))
@@ -397,18 +391,10 @@ class _Inquiry:
 
     def _until_closed(self, time: float, state: Availability) -> float:
         """Return the longest limit with which the job would have fitted before nodes are closed, or 0."""
-        causes = self.causes
-        reserved = causes.reserved_for(self.job)
-        starts = [one.start for one in causes.outages if one.kind == "maintenance"]
-        starts += [start for start, _ in reserved.spans] + [end for _, end in reserved.own_spans]
-        limits = {start - time for start in starts if time < start < time + self.duration}
-        limits |= {most for most in reserved.exempt if most < self.duration}
-        for limit in sorted(limits, reverse=True):
+        reserved = self.causes.reserved_for(self.job)
+        for limit in reserved.shorter(time, self.duration):
             at = time + min(limit, 1.0) / 1e6  # within the piece that begins now
-            closed = causes.under_maintenance(at, limit - (at - time))
-            if causes.fits_without(self.request, state, closed) and causes.fits_beside_reserved(
-                self.request, state, at, limit - (at - time), reserved, closed
-            ):
+            if reserved.fits(self.request, state, at, limit - (at - time)):
                 return limit
         return 0.0
 
@@ -416,14 +402,13 @@ class _Inquiry:
         """Return the longest limit (s) with which the run starts the job at a time, or 0 for none.
 
         The run is simulated again up to this time with one limit after another.  None if that takes too
-        long, or the run is not one that can be repeated.
+        many looks at jobs, or the run is not one that can be repeated.
         """
         command = self.run.meta.get("command")
         longest = int(min(self.duration, MAX_SECONDS)) - 1
-        wall = self.run.meta.get("wall_seconds")
-        if command is None or longest < 1 or not isinstance(wall, int | float):
-            return None
-        if wall * longest.bit_length() > PATIENCE:
+        instants = self.causes.times[self.causes.times <= time]
+        looks = longest.bit_length() * (len(instants) + int(self.causes.in_queue(instants).sum()))
+        if command is None or longest < 1 or looks > MOST_LOOKS:
             return None
         options = from_document(command["rules"], self.run.name)
         jobs, at = self.inputs[1].jobs, 0

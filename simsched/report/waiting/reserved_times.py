@@ -1,122 +1,118 @@
-"""`ReservedTimes`: the nodes and cores that advance reservations keep from a job of a run."""
+"""`ReservedTimes`: what maintenance and advance reservations closed to the jobs of a run."""
 
 from __future__ import annotations
 
 from math import inf
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from simsched.formats.rfc.idset import Idset
+from simsched.match.named_targets import targets_of_ranks
+from simsched.match.search.select import can_match
+from simsched.schedule.kept_units import masks_by_leaf
+from simsched.schedule.maintenance import Calendar
+from simsched.simulation.reservations.reservation_rules import AdvanceReservation
+from simsched.simulation.reservations.reserved_closures import ReservedClosures, Window
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from simsched.workload.job import Job
-
-
-class _Window(NamedTuple):
-    """A window: with `cores` (rank → mask) only of these, with `longer` only for jobs of more seconds."""
-
-    name: str
-    start: float
-    end: float
-    ranks: frozenset[int]
-    longer: float
-    cores: Mapping[int, int] | None
-
-
-def _windows_of(row: Mapping[str, Any]) -> Iterator[_Window]:
-    for window in row["windows"]:
-        cores = {
-            int(rank): sum(1 << core for core in Idset.parse(str(ids)))
-            for rank, ids in window.get("cores", {}).items()
-        }
-        end = inf if window["end"] is None else window["end"]
-        ranks = frozenset(Idset.parse(str(window["ranks"])))
-        longer = float(row.get("longer", -1))
-        yield _Window(row["name"], window["start"], end, ranks, longer, cores if "cores" in window else None)
+    from simsched.graph.index.index import Index
+    from simsched.match.requests.request import Request
+    from simsched.match.state.availability import Availability
+    from simsched.report.waiting.run_facts import RunFacts
+    from simsched.schedule.maintenance import Closure
 
 
 class ReservedTimes:
-    """The windows of a run, as ``run.json`` has them, for one job."""
+    """The closures for the jobs of the reservation `own`, or of none.
 
-    def __init__(self, found: Sequence[Mapping[str, Any]], job: Job, ranks: Iterable[int]) -> None:
-        self.own = job.jobspec.system.get("reservation") if found else None
-        self._all = frozenset(ranks)
-        self._flags = {one["name"]: (bool(one.get("overlaps")), bool(one.get("flex"))) for one in found}
-        self._alone = {one["name"] for one in found if not any(one["ranks"] for one in one["windows"])}
-        self._windows = [window for one in found for window in _windows_of(one)]
+    Attributes
+    ----------
+    closures : all of them, those of maintenance too.
+    begins : the times (s) at which a closure or a window begins.
+    edges : the times at which one begins, ends or is announced.
+    """
 
-    @property
-    def times(self) -> set[float]:
-        """The times (s) at which a window begins or ends."""
-        return {time for window in self._windows for time in (window.start, window.end) if time < inf}
+    def __init__(self, facts: RunFacts, maintenance: Sequence[Closure], own: str | None) -> None:
+        rows = facts.run.meta.get("reservations", ())
+        self._facts = facts
+        self._names = [row["name"] for row in rows]
+        self._own = self._names.index(own) if own in self._names else None
+        self._longer = [row.get("longer", -1) for row in rows]
+        self._announced = [row.get("announced", 0) for row in rows]
+        self._windows = {
+            at: [_window(one, facts.index) for one in row["windows"]]
+            for at, row in enumerate(rows)
+            if row["windows"]
+        }
+        made = ReservedClosures(facts.index, [*map(_reservation, rows)], self._used)
+        self._maintenance = Calendar(maintenance)
+        self._calendars: list[tuple[float, Calendar]] = []
+        for time in sorted({-inf, *self._announced}):
+            known = {at: found for at, found in self._windows.items() if self._announced[at] <= time}
+            self.closures = [*maintenance, *made.to(self._own, known)]
+            self._calendars.append((time, Calendar(self.closures)))
+        windows = [one for found in self._windows.values() for one in found]
+        self.begins = {one.start for ones in (windows, self.closures) for one in ones} - {-inf}
+        self.edges = {*self.begins, *self._announced, *(one.end for one in windows)} - {inf}
 
-    @staticmethod
-    def edges(found: Sequence[Mapping[str, Any]]) -> list[float]:
-        """Return the times (s) at which a window of a run begins or ends."""
-        times = (
-            time for one in found for window in one["windows"] for time in (window["start"], window["end"])
-        )
-        return [float(time) for time in times if time is not None]
+    def fits(
+        self, request: Request, state: Availability, time: float, limit: float, *, around_all: bool = True
+    ) -> bool:
+        """Whether a request that fits does so beside all that closes within its limit (s), or maintenance."""
+        calendar = self._maintenance
+        if around_all:
+            calendar = next(found for known, found in reversed(self._calendars) if known <= time)
+        left = calendar.within(state, time, time + limit)
+        return left is state or can_match(request, left)
 
-    @property
-    def spans(self) -> list[tuple[float, float]]:
-        """The begin and the end (s) of each window of a reservation that is not the job's own."""
-        return [(window.start, window.end) for window in self._windows if window.name != self.own]
-
-    @property
-    def own_spans(self) -> list[tuple[float, float]]:
-        """The begin and the end (s) of each window of the job's own reservation."""
-        return [(window.start, window.end) for window in self._windows if window.name == self.own]
-
-    @property
-    def exempt(self) -> set[float]:
-        """Limits (s) up to which a reservation lets jobs start."""
-        return {window.longer for window in self._windows if window.longer > 0}
+    def shorter(self, time: float, limit: float) -> list[float]:
+        """Return the limits below one with which a job would end before something closes, descending."""
+        limits = {one.start - time for one in self.closures} | {one.longer for one in self.closures}
+        return sorted((found for found in limits if 0 < found < limit), reverse=True)
 
     def in_the_way(self, time: float, limit: float) -> list[tuple[str, float, float]]:
         """Return name, begin and end (s) of the windows that a job may run into, and of those of its own.
 
         Its own are named if it is not in one of them to its end.
         """
-        own = [window for window in self._windows if window.name == self.own]
-        outside = not any(window.start <= time and time + limit <= window.end for window in own)
-        windows = [*self._others(time, limit), *(own if outside else ())]
-        return [(window.name, window.start, window.end) for window in windows if window.end > time]
+        until, found = time + limit, []
+        for at, windows in self._windows.items():
+            inside = any(one.start <= time and until <= one.end for one in windows)
+            for one in windows:
+                ahead = one.start < until and limit > self._longer[at] and self._announced[at] <= time
+                if time < one.end and (not inside if at == self._own else ahead):
+                    found.append((self._names[at], one.start, one.end))
+        return found
 
-    def closed(self, time: float, limit: float) -> frozenset[int]:
-        """Return the ranks on which the job may not start at a time; `limit` is its requested time (s)."""
-        until = time + limit
-        overlaps, flex = self._flags.get(self.own, (False, False))
-        own = [w for w in self._windows if w.name == self.own]
-        closed = frozenset[int]()
-        for window in self._others(time, limit):
-            if window.cores is None:
-                first, last = max(time, window.start), min(until, window.end)
-                shared = (w.ranks for w in own if w.start <= first and last <= w.end)
-                closed |= window.ranks.difference(*shared) if overlaps else window.ranks
-        if self.own is None or flex:
-            return closed
-        mine = next((w for w in own if w.start <= time and until <= w.end), None)
-        ranks = frozenset[int]() if mine is None else self._all if mine.name in self._alone else mine.ranks
-        return closed | (self._all - ranks)
+    def _used(self, at: int, name: str, time: float) -> int:
+        """Return how many units of a licence the jobs of a reservation have at a time (s)."""
+        facts, ids = self._facts, self._facts.table["id"]
+        running = (ids[row] for row, start, end in facts.attempts if start <= time < end)
+        return sum(
+            facts.request_of(job).demand.get(name, 0)
+            for job in running
+            if facts.jobs[job].jobspec.system.get("reservation") == self._names[at]
+        )
 
-    def closed_cores(self, time: float, limit: float) -> dict[int, int]:
-        """Return rank → the cores (a mask) that the job may not have from a time on."""
-        closed: dict[int, int] = {}
-        for window in self._others(time, limit):
-            for rank, mask in (window.cores or {}).items():
-                closed[rank] = closed.get(rank, 0) | mask
-        if not self._flags.get(self.own, (False, False))[1]:
-            for window in self._windows:
-                if window.name == self.own and window.start <= time < window.end and window.cores is not None:
-                    for rank, mask in window.cores.items():
-                        closed[rank] = closed.get(rank, 0) | ~mask
-        return closed
 
-    def _others(self, time: float, limit: float) -> Iterator[_Window]:
-        """Yield the windows of other reservations in which the job would run."""
-        for window in self._windows:
-            ahead = window.start < time + limit and time < window.end and limit > window.longer
-            if window.name != self.own and ahead:
-                yield window
+def _reservation(row: Mapping[str, Any]) -> AdvanceReservation:
+    """Return the part of a reservation of ``run.json`` by which it closes."""
+    return AdvanceReservation(
+        name=row["name"],
+        nodes=1 if any(window["ranks"] for window in row["windows"]) else None,
+        licenses=tuple(row.get("licenses", {}).items()),
+        overlaps=row.get("overlaps", False),
+        flex=row.get("flex", False),
+        ahead=row.get("longer"),
+    )
+
+
+def _window(row: Mapping[str, Any], index: Index) -> Window:
+    targets = np.array(targets_of_ranks(index, row["ranks"]), dtype=np.int64)
+    ids = {int(rank): Idset.parse(ids) for rank, ids in row.get("cores", {}).items()}
+    masks = masks_by_leaf(index, {rank: sum(1 << core for core in cores) for rank, cores in ids.items()})
+    cores = tuple(masks.items()) if "cores" in row else None
+    return Window(row["start"], inf if row["end"] is None else row["end"], targets, cores)

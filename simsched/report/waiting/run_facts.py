@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from simsched.workload.job import Job, Workload
 
 COLUMNS = ("id", "user", "queue", "shape", "result", "reason", "urgency", "submit", "eligible", "start",
-           "end", "duration", "backfilled", *HELD.values())  # fmt: skip
+           "end", "duration", "backfilled", "limit_group", *HELD.values())  # fmt: skip
 """Columns of the jobs that answers are made of."""
 
 

@@ -24,7 +24,6 @@ import numpy as np
 
 from simsched.errors import RunError
 from simsched.graph.index.types import BELOW
-from simsched.match.named_targets import targets_of_ranks
 from simsched.match.requests.request import POOL, VERTEX
 from simsched.match.search.counts import is_idle
 from simsched.match.search.select import can_match
@@ -42,7 +41,6 @@ from simsched.report.waiting.job_answer import (
     INTERRUPTED,
     MAINTENANCE,
     NOT_ELIGIBLE,
-    OF_ALLOCATION,
     ORDER,
     PLACEMENT,
     POLICY,
@@ -52,12 +50,13 @@ from simsched.report.waiting.job_answer import (
     UNAVAILABLE,
     UNDECIDED,
 )
-from simsched.report.waiting.limit_replay import LIMIT, LimitReplay
 from simsched.report.waiting.machine_replay import MachineReplay
+from simsched.report.waiting.noted_limits import NOTHING, LimitTimes, NotedLimits
 from simsched.report.waiting.reserved_times import ReservedTimes
 from simsched.report.waiting.run_facts import RunFacts
-from simsched.schedule.kept_units import KeptIds, masks_by_leaf, set_units_aside
 from simsched.simulation.options.run_config import RECORDED
+from simsched.simulation.outages.disruption import closures_of
+from simsched.workload.job import has_array_limits
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -69,12 +68,13 @@ if TYPE_CHECKING:
     from simsched.match.requests.request import Need, Request
     from simsched.match.state.availability import Availability
     from simsched.report.data.tables import RunTables
-    from simsched.simulation.limits.limit_counters import LimitBreach
     from simsched.workload.job import Job, Workload
 
     Floats = npt.NDArray[np.float64]
     Ints = npt.NDArray[np.int64]
 
+NOTED_LIMITS = 3
+"""The first format of run directories with ``limits.parquet``."""
 ONE_QUEUE = ("fcfs", "easy", "easy+", "easy++", "conservative", "hybrid", "selective", "slack")
 """Policies that look at each waiting job at each instant: the order or a reservation is in the way of a job
 that fits.  Other policies may also look at it later."""
@@ -145,7 +145,12 @@ class WaitCauses(RunFacts):
                 raise RunError("the timeline of this run has no free units of any type", where=run.name)
             return
         self.outages = outages_within(run.folder, self.config, -inf, inf)
-        self.limits = LimitReplay(self)
+        plays_log = self.config.get("queue_policy") == RECORDED
+        limited = self.config.get("limits") or (not plays_log and has_array_limits(self.jobs.values()))
+        if limited and run.meta.get("format", 1) < NOTED_LIMITS:
+            raise RunError("this run does not record which limits its jobs waited for", where=run.name,
+                           expected=f"a run of format {NOTED_LIMITS}")  # fmt: skip
+        self.limits = NotedLimits(self)
         self._windows: dict[str | None, ReservedTimes] = {}
         self._places: dict[bytes, int] = {}
         self.parts = cache(self._parts)
@@ -163,15 +168,15 @@ class WaitCauses(RunFacts):
         """Return the windows of advance reservations as a job sees them."""
         own = job.jobspec.system.get("reservation")
         if own not in self._windows:
-            windows = self.run.meta.get("reservations", ())
-            self._windows[own] = ReservedTimes(windows, job, self.index.ranks.tolist())
+            self._windows[own] = ReservedTimes(self, closures_of(self.outages, self.index), own)
         return self._windows[own]
 
-    def breach_of(self, row: int) -> LimitBreach | None:
-        """Return the limit that no use of others has to do with and that the job of a row can never meet."""
-        if self.cluster is None or not self.limits.rules or np.isfinite(self.table["start"][row]):
-            return None
-        return self.limits.breach(self.job(row), float(self.table["duration"][row]))
+    def is_held(self, row: int) -> bool:
+        """Whether a job is held for ever: as it was submitted, or above a limit whatever others use."""
+        if self.cluster is None or np.isfinite(self.table["start"][row]):
+            return False
+        job = self.job(row)
+        return job.hold or job.urgency == 0 or self.limits.holds_for_ever(row)
 
     def in_queue(self, times: Floats) -> Ints:
         """Return how many jobs wait at each time, eligible and not held."""
@@ -181,8 +186,8 @@ class WaitCauses(RunFacts):
     @cached_property
     def _queued(self) -> tuple[Floats, Floats]:
         rows = self.waiting[self.end[self.waiting] > self.eligible[self.waiting]]
-        held = np.array([self.breach_of(row) is not None for row in rows.tolist()], dtype=np.bool_)
-        rows = rows[~held & (self.table["urgency"][rows] > 0)]
+        held = np.array([self.is_held(row) for row in rows.tolist()], dtype=np.bool_)
+        rows = rows[~held]
         return np.sort(self.eligible[rows]), np.sort(self.end[rows])
 
     @cached_property
@@ -192,7 +197,7 @@ class WaitCauses(RunFacts):
         times = [time for window in stops for time in window if time is not None]
         if self.cluster is not None:
             times += [time for one in self.outages for time in (one.start, one.end) if time < inf]
-            times += ReservedTimes.edges(self.run.meta.get("reservations", ()))
+            times += ReservedTimes(self, (), None).edges
         return np.unique(np.concatenate((self.times, np.array(times, dtype=np.float64))))
 
     def before(self, row: int) -> tuple[str, str | None]:
@@ -205,15 +210,7 @@ class WaitCauses(RunFacts):
             other = self.row_of.get(name)
             if other is not None and eligible in (self.table["end"][other], self.table["start"][other]):
                 return DEPENDENCY, name
-        if schemes - {"begin-time"}:
-            return DEPENDENCY, None
-        if "begin-time" in schemes:
-            return BEGIN, None
-        if job.urgency == 0:
-            return HELD_BACK, None
-        if job.preceding is not None or not self.limits.rules:
-            return DEPENDENCY, None
-        return f"{LIMIT} submitted-jobs", None
+        return BEGIN if schemes == {"begin-time"} else DEPENDENCY, None
 
     # --- the answer ------------------------------------------------------------------------------
 
@@ -235,13 +232,10 @@ class WaitCauses(RunFacts):
         """Yield the wait of each job that waited: pieces without gaps, from submission to its end."""
         held_back = {self.code(cause) for cause in (RESERVATION, ORDER, UNDECIDED)}
         for wait in self._pieces(rows):
-            codes, row = wait.codes.copy(), wait.row
+            codes = wait.codes.copy()
             for at in np.flatnonzero(np.isin(codes, [*held_back])).tolist():
-                if self.blocker(row, float(wait.starts[at])) is not None:
+                if self.blocker(wait.row, float(wait.starts[at])) is not None:
                     codes[at] = self.code(BLOCKED)
-            reason = self.table["reason"][row]
-            if isinstance(reason, str) and reason.startswith(f"{LIMIT}: ") and codes[-1] in held_back:
-                codes[-1] = self.code(OF_ALLOCATION)
             yield wait._replace(codes=codes)
 
     def blocker(self, row: int, time: float) -> int | None:
@@ -252,20 +246,25 @@ class WaitCauses(RunFacts):
         known = self.config.get("order") == "fifo"  # else any of them may be before it
         for of, place, other, start, end in self._blockers:
             if of == queue and start <= time < end and other != row and (place < mine or not known):
+                if any(begin <= time < until for begin, until in self.earlier.get(other, ())):
+                    continue  # it ran, and waited again later
                 return other
         return None
 
     @cached_property
     def _blockers(self) -> list[tuple[str, tuple[float, ...], int, float, float]]:
         """Queue, place, row, start and end of each wait for a limit that blocks."""
-        if self.cluster is None or not any(rule.blocks for rule in self.limits.rules):
+        if self.cluster is None or not self.limits.blocking:
             return []
-        return [
-            (self._queue_of(wait.row), self._place_in_queue(wait.row), wait.row, start, end)
-            for wait in self._pieces(self.waiting.tolist())
-            for start, end, code in zip(*(column.tolist() for column in wait[1:]), strict=True)
-            if code in self.limits.blocking
-        ]
+        found = []
+        for row in self.waiting.tolist():
+            starts, ends, codes, _ = self.limits.of_group(row)
+            held = (starts < self.end[row]) & (ends > self.eligible[row])
+            held &= np.isin(codes, [*self.limits.blocking])
+            for start, end in zip(starts[held].tolist(), ends[held].tolist(), strict=True):
+                times = max(start, self.eligible[row]), min(end, self.end[row])
+                found.append((self._queue_of(row), self._place_in_queue(row), row, *times))
+        return found
 
     def _queue_of(self, row: int) -> str:
         return self.table["queue"][row] or "" if self.config.get("queues") else ""
@@ -280,20 +279,31 @@ class WaitCauses(RunFacts):
         for row in rows:
             if self.end[row] <= self.submit[row]:
                 continue
-            breach = self.breach_of(row)
-            if breach is not None:
-                whole[row] = self.code(f"{LIMIT} {breach.limit.kind.name} of {breach.who}")
+            if self.is_held(row):  # for a limit it has a time of its own
+                whole[row] = self.code(HELD_BACK)
             elif self.end[row] > self.eligible[row]:
                 self._classify(row, classes)
             else:
                 whole[row] = self.code(self.before(row)[0])
         for row, code in whole.items():
-            yield WaitPieces(row, self.submit[[row]], self.end[[row]], np.array([code]))
+            yield self._with_own(WaitPieces(row, self.submit[[row]], self.end[[row]], np.array([code])))
         for one in classes.values():
             one.sweep()
         self._ask_the_machine([*classes.values()])
         for one in classes.values():
-            yield from one.pieces()
+            yield from map(self._with_own, one.pieces())
+
+    def _with_own(self, wait: WaitPieces) -> WaitPieces:
+        """Return a wait with the limits that kept this very job waiting."""
+        own = NOTHING if self.cluster is None else self.limits.of_job(wait.row)
+        if not len(own.codes):
+            return wait
+        last = wait.ends[-1]
+        times = np.union1d(wait.starts, np.concatenate((own.starts, own.ends)))
+        starts = times[(times >= wait.starts[0]) & (times < last)]
+        codes = wait.codes[np.searchsorted(wait.starts, starts, side="right") - 1]
+        own.fill(codes, starts)
+        return WaitPieces(wait.row, starts, np.append(starts[1:], last), codes)
 
     def _classify(self, row: int, classes: dict[object, _Class]) -> None:
         """Add an eligible job to its class."""
@@ -310,22 +320,17 @@ class WaitCauses(RunFacts):
             job, duration = self.job(row), float(self.table["duration"][row])
             request = self.request_of(self.table["id"][row])
             reserved = self.reserved_for(job)
-            timed = duration if self.timed else None
-            key = (request, self.limits.key(job), timed, queue, id(reserved))
+            timed = duration if reserved.closures else None
+            key = (request, int(self.limits.group_of[row]), timed, queue, id(reserved))
             if key not in classes:
                 needs, decided = self._sums(request)
-                classes[key] = _Class(self, needs, decided, queue, job, request, duration, reserved)
+                limits = self.limits.of_group(row)
+                classes[key] = _Class(self, needs, decided, queue, request, duration, reserved, limits)
         classes[key].rows.append(row)
 
     @cached_property
     def _held_by_row(self) -> Floats:
         return needed_units(self.run, self.types, self.table)
-
-    @cached_property
-    def timed(self) -> bool:
-        """Whether it matters for how long jobs request their resources."""
-        closed = any(one.kind == "maintenance" for one in self.outages)
-        return closed or bool(self.run.meta.get("reservations")) or self.limits.timed
 
     def _sums(self, request: Request) -> tuple[dict[str, float], bool]:
         """Return the units of each type that the timeline counts and the request takes; whether they decide.
@@ -388,10 +393,9 @@ class WaitCauses(RunFacts):
         if refusal is not None:
             return self.code(refusal)
         middle = float(jobs.starts[at] + jobs.ends[at]) / 2
-        closed = self.under_maintenance(middle, jobs.duration)
-        if closed and not self.fits_without(request, view.state, closed):
+        if not reserved.fits(request, view.state, middle, jobs.duration, around_all=False):
             return self.code(MAINTENANCE)
-        if not self.fits_beside_reserved(request, view.state, middle, jobs.duration, reserved, closed):
+        if not reserved.fits(request, view.state, middle, jobs.duration):
             return self.code(ADVANCE)
         return int(jobs.held_back[at])
 
@@ -406,38 +410,6 @@ class WaitCauses(RunFacts):
         if type_ is not None:
             return f"{SHORT} of {type_}"
         return None if view.fits(request) else PLACEMENT
-
-    def under_maintenance(self, time: float, limit: float) -> set[int]:
-        """Return the ranks that are closed for maintenance within a time from now."""
-        return {
-            rank
-            for one in self.outages
-            if one.kind == "maintenance" and one.start < time + limit and time < one.end
-            for rank in one.ranks
-        }
-
-    def fits_beside_reserved(
-        self,
-        request: Request,
-        state: Availability,
-        time: float,
-        limit: float,
-        reserved: ReservedTimes,
-        closed: set[int],
-    ) -> bool:
-        """Whether a request that fits does so beside the windows of advance reservations, too."""
-        ranks, cores = reserved.closed(time, limit), reserved.closed_cores(time, limit)
-        if cores:
-            state = state.copy()
-            set_units_aside(state, KeptIds("core", masks_by_leaf(self.index, cores)), time)
-        return not (ranks or cores) or self.fits_without(request, state, closed | ranks)
-
-    def fits_without(self, request: Request, state: Availability, ranks: Iterable[int]) -> bool:
-        """Whether a request fits in a state without some ranks."""
-        targets = np.array(sorted(set(targets_of_ranks(self.index, ranks))), dtype=np.int64)
-        without = state.copy()
-        without.set_status(targets, up=False)
-        return can_match(request, without)
 
     def short_type(self, request: Request, view: MachineView) -> str | None:
         """Return the scarcest type of which fewer units are free than requested, on nodes that may serve.
@@ -558,10 +530,10 @@ class _Class:
     needs: dict[str, float]
     decided: bool
     queue: str
-    job: Job | None = None
     request: Request | None = None
     duration: float = inf
     reserved: ReservedTimes | None = None
+    limits: LimitTimes = NOTHING
     rows: list[int] = field(default_factory=list)
 
     def sweep(self) -> None:
@@ -578,8 +550,7 @@ class _Class:
         for stop, start in causes.run.meta.get("queue_stops", {}).get(self.queue, ()):
             until = inf if start is None else start
             self.codes[(self.starts >= stop) & (self.starts < until)] = causes.code(STOPPED)
-        if causes.cluster is not None:
-            causes.limits.fill(self.codes, self.starts, self.job, self.duration)
+        self.limits.fill(self.codes, self.starts, self.codes == _OPEN)
         self._short()
 
     def pieces(self) -> Iterator[WaitPieces]:
@@ -608,13 +579,9 @@ class _Class:
         low = max(int(np.searchsorted(times, begin, side="right")) - 1, 0)
         high = int(np.searchsorted(times, end, side="left"))
         more = [begin, end]
-        if causes.cluster is not None and causes.timed:
-            edges = [one.start for one in causes.outages if one.kind == "maintenance"]
-            assert self.reserved is not None
-            edges += self.reserved.times
-            more += [time for edge in edges if begin < (time := edge - self.duration) < end]
-            if self.job is not None:
-                more += causes.limits.falls(self.job, self.duration, begin, end)
+        more += [time for edges in self.limits[:2] for time in edges.tolist() if begin < time < end]
+        if self.reserved is not None:
+            more += [time for edge in self.reserved.begins if begin < (time := edge - self.duration) < end]
         return np.union1d(times[low : high + 1], more)
 
     def _held_back(self) -> Any:
@@ -659,17 +626,10 @@ class _Class:
 
     def _closed(self) -> Any:
         """Return the pieces in which some nodes are closed to the jobs of the class, or will be."""
-        causes = self.causes
         found = np.zeros(len(self.kept), dtype=np.bool_)
-        if causes.cluster is None or not causes.timed:
-            return found
-        assert self.reserved is not None
-        if self.reserved.own:
-            return ~found
         middle = (self.starts + self.ends) / 2
-        spans = [(one.start, one.end) for one in causes.outages if one.kind == "maintenance"]
-        for start, end in (*spans, *self.reserved.spans):
-            found |= (start < middle + self.duration) & (middle < end)
+        for one in () if self.reserved is None else self.reserved.closures:
+            found |= (one.start < middle + self.duration) & (middle < one.end)
         return found
 
 

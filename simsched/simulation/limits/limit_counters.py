@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from simsched.graph.index.index import Index
     from simsched.match.requests.request import Request
     from simsched.schedule.queue import WaitingQueue
+    from simsched.simulation.limits.limit_spells import LimitName
     from simsched.workload.job import Job
 
 NAMED = 3
@@ -53,6 +54,11 @@ class ScopeLimit(NamedTuple):
     binds: bool
 
     @property
+    def name(self) -> LimitName:
+        """The limit in the record of a run."""
+        return f"{self.limit.kind.name} of {scope_text(self.scope)}", self.limit.rule.blocks
+
+    @property
     def place(self) -> Place:
         """What has the same counter."""
         return self.scope, self.limit.kind.name, self.limit.rule.level
@@ -79,6 +85,11 @@ class LimitBreach(NamedTuple):
         if not self.per_job:
             return scope_text(self.scope)
         return f"a job of {scope_text(self.scope)}" if self.scope else "a job"
+
+    @property
+    def name(self) -> LimitName:
+        """The limit in the record of a run."""
+        return f"{self.kind.name} of {self.who}", False
 
     @property
     def may(self) -> str:
@@ -197,6 +208,7 @@ class LimitCounter:
 
     Attributes
     ----------
+    name : the limit in the record of a run.
     most : the limit, and the slack of its kind.
     used : the jobs that wait or run, the amounts of running jobs, or the hours that were spent; not for a use
         that falls with time.
@@ -207,7 +219,7 @@ class LimitCounter:
     """
 
     __slots__ = (
-        *("free", "held", "kind", "limit", "most", "number"),
+        *("free", "held", "kind", "limit", "most", "name", "number"),
         *("running", "scope", "shown", "used"),
     )
 
@@ -216,6 +228,7 @@ class LimitCounter:
         self.scope = found.scope
         self.limit = found.limit
         self.kind = found.limit.kind
+        self.name: LimitName = found.name
         self.free = self.most = found.limit.most + self.kind.slack
         self.used: float = 0
         self.running: dict[int, tuple[Amounts, float, float]] = {}
@@ -269,6 +282,7 @@ class Cohort:
 
     Attributes
     ----------
+    number : that of the group in the record of a run.
     asks : counter of running jobs that counts the jobs → how much a start raises its use.
     binding : those counters whose limits bind the jobs.
     jobs : those that wait, in view or barred.
@@ -281,18 +295,20 @@ class Cohort:
     """
 
     __slots__ = (
-        *("amounts", "asks", "binding", "entered", "falling", "jobs", "over", "own"),
+        *("amounts", "asks", "binding", "entered", "falling", "jobs", "number", "over", "own"),
         *("queue", "steady", "varies"),
     )
 
     def __init__(
         self,
+        number: int,
         asks: dict[LimitCounter, float],
         binding: tuple[LimitCounter, ...],
         amounts: Amounts,
         varies: frozenset[str] = frozenset(),
         own: tuple[tuple[Scope, Limit], ...] = (),
     ) -> None:
+        self.number = number
         self.asks = asks
         self.binding = binding
         self.amounts = amounts

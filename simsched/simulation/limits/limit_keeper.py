@@ -21,6 +21,8 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from simsched.simulation.environment import SUBMISSION
 from simsched.simulation.limits.limit_counters import (
     Cohort,
@@ -34,11 +36,12 @@ from simsched.simulation.limits.limit_counters import (
     scope_text,
 )
 from simsched.simulation.limits.limit_kinds import NAMES, TIME, Amounts
+from simsched.simulation.limits.limit_spells import FOR_EVER, LimitSpells
 from simsched.simulation.listeners import Listener, Way
 from simsched.simulation.record.recorder import FAILED
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from simsched.graph.index.index import Index
     from simsched.match.state.selection import Selection
@@ -73,7 +76,7 @@ class _Verdict(NamedTuple):
 
     cohort: Cohort | None = None
     submitted: tuple[tuple[LimitCounter, bool], ...] = ()
-    held: str | None = None
+    held: LimitBreach | None = None
     rejected: str | None = None
 
 
@@ -85,6 +88,7 @@ class LimitedJobs:
     counters : all counters; the place of a counter is its number.
     of : the cohort of each job; None if no limit counts it while it runs.
     submitted : job → the counters of submitted jobs that count it, and whether each of them binds it.
+    held : job that is held for ever → the limit that it is above.
     users : the name of each job's user, for messages.
     """
 
@@ -107,6 +111,7 @@ class LimitedJobs:
         self.counters: list[LimitCounter] = []
         self.of: list[Cohort | None] = []
         self.submitted: dict[int, tuple[tuple[LimitCounter, bool], ...]] = {}
+        self.held: dict[int, LimitBreach] = {}
         self.users: list[str] = []
         self._by_place: dict[Place, LimitCounter] = {}
         self._by_names: dict[tuple[str | None, ...], _LimitsOfNames] = {}
@@ -128,7 +133,8 @@ class LimitedJobs:
             prepared.rejected[number] = (FAILED, f"rejected: {verdict.rejected}")
             prepared.special.add(number)
         elif verdict.held is not None:
-            prepared.holds[number] = verdict.held
+            prepared.holds[number] = f"{FOR_EVER}: {verdict.held.text}"
+            self.held[number] = verdict.held
             prepared.special.add(number)
 
     def _verdict(self, number: int, names: tuple[str | None, ...]) -> _Verdict:
@@ -167,7 +173,7 @@ class LimitedJobs:
             if breach.limit.rule.over == "reject":
                 return _Verdict(rejected=breach.text)
         if breaches:
-            return _Verdict(submitted=mine.submitted, held=f"held for ever: {breaches[0].text}")
+            return _Verdict(submitted=mine.submitted, held=breaches[0])
         varies, own = frozenset[str](), tuple[tuple[Scope, Limit], ...]()
         if mine.reads > NAMES and (varies := self._limits.varies(request)):
             single = (one for one in limits if one.per_job and one.limit.kind.unit in varies)
@@ -180,7 +186,7 @@ class LimitedJobs:
         key = (*asks.items(), *rates, mine.binding, varies, own, group)
         cohort = self._cohorts.get(key)
         if cohort is None:
-            cohort = self._cohorts[key] = Cohort(asks, mine.binding, amounts, varies, own)
+            cohort = self._cohorts[key] = Cohort(len(self._cohorts), asks, mine.binding, amounts, varies, own)
         return _Verdict(cohort, mine.submitted)
 
     def _counter(self, found: ScopeLimit) -> LimitCounter:
@@ -210,6 +216,7 @@ class LimitKeeper(Listener):
         self._outside: dict[int, int] = {}  # job that waits to be taken in → the counter that it waits for
         self.inside: set[int] = set()
         """The submitted jobs of which the number is limited."""
+        self._spells = LimitSpells()
         self._wake = inf
         self._queue: WaitingQueue | None = None  # that of the present pass
         engine.future.handle("limit", self._on_wake)
@@ -232,6 +239,7 @@ class LimitKeeper(Listener):
             self._engine.give_up(job, now, FAILED, f"rejected: {self._full_text(full)}")
         else:
             self._outside[job] = full.number
+            self._spells.note(~job, now, full.name, self._full_text(full))
             self._engine.recorder.reasons[job] = f"limit: {self._full_text(full)}"
             self._engine.enter_cancel(job, now)
         return False
@@ -239,6 +247,7 @@ class LimitKeeper(Listener):
     def ended(self, job: int, now: float, result: int, reason: str | None) -> None:
         """Take in the jobs that waited until fewer are submitted, in order: a job ended, started or not."""
         self._outside.pop(job, None)
+        self._spells.note(~job, now)
         if job not in self.inside:
             return
         self.inside.discard(job)
@@ -249,12 +258,16 @@ class LimitKeeper(Listener):
             if self._first_full(waiting) is None:
                 del self._outside[waiting]
                 self._engine.recorder.reasons.pop(waiting, None)
+                self._spells.note(~waiting, now)
                 self._take_in(waiting)
                 admitted.append(waiting)
         for waiting in admitted:
             self._engine.let_in(waiting, now)
 
     def _take_in(self, job: int) -> None:
+        held = self._jobs.held.get(job)
+        if held is not None:
+            self._spells.note(~job, self._engine.now, held.name, self._engine.prepared.holds[job])
         mine = self._jobs.submitted.get(job, ())
         if mine:
             self.inside.add(job)
@@ -282,6 +295,7 @@ class LimitKeeper(Listener):
             return
         if not cohort.entered:
             cohort.enter(group.queue, self._first_over(cohort))
+            self._note(cohort)
         cohort.jobs.add(job)
         if cohort.over is None:
             group.queue.add(job)
@@ -295,7 +309,10 @@ class LimitKeeper(Listener):
         cohort = self._jobs.of[job]
         if cohort is not None:
             cohort.remove(job)
-            self.refused.pop(job, None)
+            if not cohort.jobs:
+                self._spells.note(cohort.number, self._engine.now)
+            if self.refused.pop(job, None) is not None:
+                self._spells.note(~job, self._engine.now)
             if job in group.queue.barred:
                 group.queue.barred.discard(job)
                 self._engine.queues.barred -= 1
@@ -332,7 +349,9 @@ class LimitKeeper(Listener):
         over, falls = found
         asked = over.kind.asks(amounts)
         text = over.reason(now, self._jobs.users) if isinstance(over, LimitCounter) else f"limit: {over.may}"
-        self.refused[job] = f"{text}, the free resources for the job have {over.kind.text(asked)}", falls
+        text = f"{text}, the free resources for the job have {over.kind.text(asked)}"
+        self.refused[job] = text, falls
+        self._spells.note(~job, now, over.name, text.removeprefix("limit: "))
         self.gone.add(job)
         self._engine.queues.group_of(job).queue.bar({job})
         self._engine.queues.barred += 1
@@ -409,6 +428,7 @@ class LimitKeeper(Listener):
                 jobs = {job for job in self.refused if job in queue.barred}
             for job in jobs:
                 del self.refused[job]
+                self._spells.note(~job, now)
             queue.unbar(jobs)
             self._engine.queues.barred -= len(jobs)
 
@@ -492,12 +512,14 @@ class LimitKeeper(Listener):
         """Take all jobs of cohorts that are over a limit out of view."""
         for cohort in cohorts:
             cohort.wait_for(counter)
+            self._note(cohort)
             self.gone |= cohort.jobs
             self._expect_fall(cohort)
         for queue, jobs in _by_queue(cohorts):
             shown = jobs - self._behind if self._behind else jobs
             for job in self.refused.keys() & shown:
                 del self.refused[job]
+                self._spells.note(~job, self._engine.now)
                 self._engine.queues.barred -= 1
             queue.bar(shown)
             self._engine.queues.barred += len(shown)
@@ -511,6 +533,7 @@ class LimitKeeper(Listener):
             over = self._first_over(cohort)
             if over != cohort.over:
                 cohort.wait_for(over)
+                self._note(cohort)
             if over is None:
                 free.append(cohort)
             else:
@@ -519,6 +542,11 @@ class LimitKeeper(Listener):
             queue.unbar(jobs)
             self._engine.queues.barred -= len(jobs)
         return bool(free)
+
+    def _note(self, cohort: Cohort) -> None:
+        """Note which limit the jobs of a cohort wait for from now on."""
+        over = cohort.over
+        self._spells.note(cohort.number, self._engine.now, None if over is None else over.name)
 
     def _is_over(self, job: int) -> bool:
         cohort = self._jobs.of[job]
@@ -592,6 +620,19 @@ class LimitKeeper(Listener):
         }
         return cohort.over.reason(self._engine.now, self._jobs.users)
 
+    # -- records ------------------------------------------------------------------------------
+
+    def tables(self) -> dict[str, dict[str, Any]]:
+        """Return the times in which limits kept jobs waiting."""
+        return {"limits": self._spells.columns(self._engine.recorder.ids)}
+
+    def columns(self, jobs: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the group of each job in the table of limits."""
+        groups = np.full(len(jobs["id"]), np.nan)
+        of = self._jobs.of
+        groups[: len(of)] = [np.nan if cohort is None else cohort.number for cohort in of]
+        return {"limit_group": groups}
+
     # -- state --------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
@@ -613,6 +654,7 @@ class LimitKeeper(Listener):
             "changed": self._changed,
             "allocated": [(job, tuple(amounts)) for job, amounts in self._allocated.items()],
             "refused": [(job, *why) for job, why in self.refused.items()],
+            "spells": self._spells.state(),
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -642,6 +684,7 @@ class LimitKeeper(Listener):
         self._outside = dict(state["outside"])
         self.inside = set(state["inside"])
         self._wake = state["wake"]
+        self._spells.restore(state["spells"])
 
     def _enter_waiting(self, job: int, over: LimitCounter | None) -> None:
         cohort = self._jobs.of[job]

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 #: Precedes each item of a list.  No property name, host or label holds a control character.
 _ITEM = "\x1f"
+_WHOLE = ("procs", "group", "limit_group")
 
 
 def write_tables(folder: Path, tables: Mapping[str, Mapping[str, Any]]) -> None:
@@ -86,9 +87,9 @@ def _readable(columns: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
 
 
 def _number(name: str, quoted: str) -> str:
-    """Return the value of a column of floats; known processors are whole numbers."""
+    """Return the value of a column of floats; those in `_WHOLE` are whole numbers or missing."""
     value = f"CASE WHEN isnan({quoted}) THEN NULL ELSE {quoted} END"
-    return f"CAST({value} AS BIGINT)" if name == "procs" else value
+    return f"CAST({value} AS BIGINT)" if name in _WHOLE else value
 
 
 def _texts(column: Any, kinds: set[type], missing: Any) -> Any:

@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 
 RECORD = "run.json"
 _OWN = frozenset(
-    {RECORD, "jobs.parquet", "timeline.parquet", "nodes.parquet", "failures.parquet", "allocations.jsonl",
-     "eventlog.jsonl", "summary.json", "row.json", "task.json"}
+    {RECORD, "jobs.parquet", "timeline.parquet", "nodes.parquet", "failures.parquet", "limits.parquet",
+     "allocations.jsonl", "eventlog.jsonl", "summary.json", "row.json", "task.json"}
 )  # fmt: skip
-RUN_FORMAT = 2
-READABLE = (1, 2)
+RUN_FORMAT = 3
+READABLE = (1, 2, 3)
 """The formats of run directories that this version reads; docs/simulation.md has their differences."""
 _KEYS = frozenset({"simsched", "format", "complete", "config", "counts"})
 
@@ -69,7 +69,7 @@ class RunResult:
     events : the events of all jobs, or None.
     workload : the jobs as they ran: in their queues, with the queues' constraints and defaults.
     index : the machine, for ``nodes.parquet``; None omits that file.
-    failures : the columns of ``failures.parquet``; without random failures there is no such file.
+    tables : the columns of ``failures.parquet`` and ``limits.parquet``; a table without columns has no file.
     """
 
     jobs: Mapping[str, Any]
@@ -79,7 +79,7 @@ class RunResult:
     events: EventLog | None = field(default=None, repr=False)
     workload: Workload | None = field(default=None, repr=False)
     index: Index | None = field(default=None, repr=False)
-    failures: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    tables: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, repr=False)
 
     def save(self, directory: str | Path, *, files: Mapping[str, str] | None = None) -> Path:
         """Write the run directory and return its path; `files` are further texts by file name.
@@ -209,8 +209,8 @@ RUN_OF_STUDY = Layout("run", lambda folder: foreign_files(folder) or _foreign_fi
 
 def _tables(result: RunResult) -> dict[str, Mapping[str, Any]]:
     nodes = {} if result.index is None else {"nodes": node_columns(result.index)}
-    failures = {"failures": result.failures} if result.failures else {}
-    return {"jobs": result.jobs, "timeline": result.timeline, **nodes, **failures}
+    more = {name: columns for name, columns in result.tables.items() if columns}
+    return {"jobs": result.jobs, "timeline": result.timeline, **nodes, **more}
 
 
 def finite(value: Any) -> Any:

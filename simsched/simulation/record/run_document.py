@@ -65,6 +65,7 @@ class ReservationOfRun(WrittenKeys):
     """An advance reservation.
 
     longer : seconds for which it may be longer.
+    announced : time (s) from which it was known, if not from the beginning.
     refused : why it was refused.
     """
 
@@ -75,6 +76,7 @@ class ReservationOfRun(WrittenKeys):
     magnetic: NotRequired[bool]
     licenses: NotRequired[dict[str, int]]
     longer: NotRequired[float]
+    announced: NotRequired[float]
     refused: NotRequired[str]
 
 

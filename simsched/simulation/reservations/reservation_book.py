@@ -23,7 +23,6 @@ from simsched.formats.rfc.hostlist import Hostlist, encode_hosts
 from simsched.formats.rfc.idset import Idset, encode_ids
 from simsched.match.requests.compile import compile_request
 from simsched.match.state.masks import listed, lowest_bits
-from simsched.schedule.kept_units import KeptIds, KeptNumber
 from simsched.schedule.maintenance import Calendar, Closure
 from simsched.schedule.profiles.plan import first_fit
 from simsched.simulation.environment import DISRUPTION
@@ -33,6 +32,7 @@ from simsched.simulation.reservations.reservation_rules import (
     constraint_of,
     reservation_of,
 )
+from simsched.simulation.reservations.reserved_closures import CORE, Cores, ReservedClosures, Window
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -40,23 +40,6 @@ if TYPE_CHECKING:
     from simsched.graph.index.index import Index
     from simsched.graph.index.types import Bools, Ints
     from simsched.simulation.engine import Engine
-
-
-CORE = "core"
-Cores = tuple[tuple[int, int], ...]
-"""(leaf pool of cores, mask over its units) of each leaf pool."""
-
-
-class Window(NamedTuple):
-    """One time (s) in which targets are reserved, or only some of their `cores`.
-
-    That of a start that moves with the time is the time in which it keeps longer jobs away.
-    """
-
-    start: float
-    end: float
-    targets: Ints
-    cores: Cores | None = None
 
 
 class Place(NamedTuple):
@@ -321,9 +304,6 @@ def _lowest(masks: Sequence[tuple[int, int]], number: int) -> Cores | None:
     return None if number else tuple(found)
 
 
-NO_TARGETS = np.empty(0, dtype=np.int64)
-
-
 class ReservationBook(Listener):
     """The reservations of one run."""
 
@@ -338,6 +318,7 @@ class ReservationBook(Listener):
         self._reservations = found
         self._closures = tuple(closures)
         self._places = ReservedPlaces(engine, found, closures)
+        self._reserved = ReservedClosures(engine.plan.available.index, found, self._used)
         self._refused: dict[int, str] = {}
         self._around: list[Calendar] = []
         for one in found:
@@ -362,37 +343,18 @@ class ReservationBook(Listener):
         groups, now = self._engine.queues.groups, self._engine.now
         windows = self._places.windows
         lasting = {at: [w for w in found if w.end > now] for at, found in windows.items()}
-        kept = [one for at, found in lasting.items() for window in found for one in self._kept(at, window)]
-        shared = Calendar((*self._closures, *kept), always=True)
+        closures = self._reserved
+        shared = Calendar((*self._closures, *closures.to(None, lasting)), always=True)
         for group in groups[: self._ordinary]:
             group.context.supply.calendar = shared
         self._around = [
-            Calendar((*self._closures, *self._beside(at, lasting)), always=True)
+            Calendar((*self._closures, *closures.beside(at, lasting)), always=True)
             for at in range(len(self._reservations))
         ]
         for at, group in enumerate(groups[self._ordinary :]):
-            outside = self._beside if self._reservations[at].flex else self._outside
-            closed = (*self._closures, *outside(at, lasting))
+            closed = (*self._closures, *closures.to(at, lasting))
             group.context.supply.calendar = Calendar(closed, always=True)
         self._open_magnets()
-
-    def _kept(self, at: int, window: Window) -> Iterator[Closure]:
-        """Yield the closures for other jobs in a window: of targets or cores, and of licences."""
-        start, end, targets, cores = window
-        ahead = self._reservations[at].ahead
-        if cores is not None:
-            units = (KeptIds(CORE, dict(cores)),)
-            yield Closure(start, end, NO_TARGETS, down=False, units=units)
-        elif len(targets):
-            yield Closure(start, end, targets, down=False, longer=-1 if ahead is None else ahead)
-        yield from self._kept_licences(at, window)
-
-    def _kept_licences(self, at: int, window: Window) -> Iterator[Closure]:
-        pools = self._engine.plan.available.index.pool_types
-        for name, number in self._reservations[at].licenses:
-            leaf = int(np.flatnonzero(pools[name].target < 0)[0])
-            units = (KeptNumber(name, leaf, number, partial(self._used, at)),)
-            yield Closure(window.start, window.end, NO_TARGETS, down=False, units=units)
 
     def _used(self, at: int, name: str, time: float) -> int:
         """Return how many units of a licence the running jobs of a reservation have at a time (s)."""
@@ -402,74 +364,6 @@ class ReservationBook(Listener):
             for job, selection in plan.held.items()
             if queues.inside(job) == self._ordinary + at and (time <= now or plan.until[job] > time)
         )
-
-    def _outside(self, at: int, lasting: Mapping[int, list[Window]]) -> Iterator[Closure]:
-        """Yield the closures for the jobs of a reservation: all times but its windows.
-
-        The windows of reservations that overlap it are closed, too, unless it overlaps others itself. One of
-        licences alone may use all nodes that no other one has.
-        """
-        everything = np.arange(len(self._engine.plan.available.use), dtype=np.int64)
-        windows = lasting.get(at)
-        if not windows:
-            yield Closure(-inf, inf, everything, down=False)
-            return
-        one = self._reservations[at]
-        others = np.setdiff1d(everything, windows[0].targets)
-        if one.has_nodes and len(others):
-            yield Closure(-inf, inf, others, down=False)
-        if windows[0].cores is not None:
-            units = (KeptIds(CORE, self._other_cores(windows[0])),)
-            yield Closure(-inf, inf, NO_TARGETS, down=False, units=units)
-        begin = -inf
-        for window in windows:
-            if begin < window.start:
-                yield Closure(begin, window.start, everything, down=False)
-            begin = window.end
-        yield Closure(begin, inf, everything, down=False)
-        if not one.has_nodes:
-            yield from self._beside(at, lasting)
-            return
-        for other, found in lasting.items():
-            if other != at:
-                over = not one.overlaps and self._reservations[other].overlaps
-                kept = self._kept if over else self._kept_licences
-                yield from (closure for window in found for closure in kept(other, window))
-
-    def _other_cores(self, window: Window) -> dict[int, int]:
-        """Return the cores of the targets of a window that are not reserved: leaf pool → mask."""
-        pool = self._engine.plan.available.index.pool_types[CORE]
-        leaves = np.flatnonzero(np.isin(pool.target, window.targets)).tolist()
-        mine = dict(window.cores or ())
-        return {leaf: pool.full[leaf] & ~mine.get(leaf, 0) for leaf in leaves}
-
-    def _beside(self, at: int, lasting: Mapping[int, list[Window]]) -> Iterator[Closure]:
-        """Yield the closures for the jobs of a flexible reservation: the windows of the others.
-
-        Within its own windows it has those of its nodes that others have, too, if it overlaps them.
-        """
-        own = lasting.get(at, []) if self._reservations[at].overlaps else []
-        for other, windows in lasting.items():
-            for window in windows if other != at else ():
-                if not own or window.cores is not None:
-                    yield from self._kept(other, window)
-                    continue
-                yield from self._kept_licences(other, window)
-                yield from self._beside_own(own, other, window)
-
-    def _beside_own(self, own: Sequence[Window], other: int, window: Window) -> Iterator[Closure]:
-        """Yield the closures of another window but for targets that a reservation has in its `own` ones."""
-        start, end, targets, _ = window
-        ahead = self._reservations[other].ahead
-        longer = -1 if ahead is None else ahead
-        yield Closure(start, end, np.setdiff1d(targets, own[0].targets), down=False, longer=longer)
-        shared, begin = np.intersect1d(targets, own[0].targets), start
-        for mine in own:
-            if begin < min(mine.start, end):
-                yield Closure(begin, min(mine.start, end), shared, down=False, longer=longer)
-            begin = max(begin, mine.end)
-        if begin < end:
-            yield Closure(begin, end, shared, down=False, longer=longer)
 
     # -- magnetic reservations --------------------------------------------------------------------
 
@@ -594,6 +488,8 @@ class ReservationBook(Listener):
                 ends = end if end < inf else None
                 window = {"start": start, "end": ends, "ranks": encode_ids(ranks), "hosts": hosts}
                 row["windows"].append(window | ({} if cores is None else {"cores": _by_rank(cores, index)}))
+            if one.seconds("announced") > 0:
+                row["announced"] = one.seconds("announced")
             if at in self._refused:
                 row["refused"] = self._refused[at]
             found.append(row)

@@ -202,7 +202,7 @@ def test_a_limit_that_is_used_up(story):
 def test_a_job_that_waits_to_be_taken_in(story):
     jobs = [job(name, 0, "slot=1/node", 20, user="alice") for name in "AB"]
     ask = story(machine(4), jobs, limits=[{"each": "user", "submitted-jobs": 1, "over": "hold"}])
-    assert causes(ask("B")) == [(0, 20, "limit submitted-jobs", None)]
+    assert causes(ask("B")) == [(0, 20, "limit submitted-jobs of user alice", None)]
 
 
 def test_a_limit_on_single_jobs_is_the_cause_of_the_whole_wait(story):
@@ -372,5 +372,5 @@ def test_a_job_that_never_started_because_its_allocation_would_be_above_a_limit(
     limits = [{"cores": 3, "each": "job", "over": "hold"}]
     answer = story(large_first, jobs, match_policy="firstnodex", limits=limits)("A")
     (period,) = answer.periods
-    assert period.cause == "limit of its allocation"
+    assert period.cause == "limit cores of a job"
     assert period.detail == "a job may use at most 3 cores, the free resources for the job have 4 cores"

@@ -301,7 +301,7 @@ def test_random_failures_reach_new_nodes():
     for n in range(20):
         sim.submit("slot=10/node", duration=20, at=2 + n)
     sim.run(until=200)
-    ranks = set(sim.result().result.failures["rank"].tolist())
+    ranks = set(sim.result().result.tables["failures"]["rank"].tolist())
     assert len(ranks) > 10
     assert sim.audit(), sim.audit()
 
