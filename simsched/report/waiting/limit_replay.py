@@ -150,7 +150,7 @@ class LimitReplay:
         using = [(row, kind.asks(amounts)) for row, (amounts, *_) in counter.running.items()]
         asked = kind.text(kind.asks(self._amounts(job, duration)))
         return LimitState(
-            f"{counter.reason(time, users).removeprefix('limit: ')}; the job asks for {asked}",
+            f"{counter.reason(time, users.__getitem__).removeprefix('limit: ')}; the job asks for {asked}",
             counter.most - counter.in_use(time),
             tuple((row, kind.text(amount)) for row, amount in sorted(using, key=lambda one: -one[1])),
         )
