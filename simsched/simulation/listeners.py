@@ -59,8 +59,8 @@ class Listener:
     def joined(self, first: int, jobs: Sequence[Job]) -> None:
         """Jobs got their numbers, from `first` on; a feature hears of those before it when it is added."""
 
-    def numbered(self, ticket: int, number: int) -> None:
-        """The job with a ticket arrived and got its number."""
+    def numbered(self, tickets: Sequence[int], first: int) -> None:
+        """The jobs with these tickets arrived and got their numbers, from `first` on."""
 
     # -- from the submission to the queue ---------------------------------------------------------
 

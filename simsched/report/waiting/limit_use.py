@@ -52,7 +52,7 @@ class LimitUse:
         using = [(row, kind.asks(amounts)) for row, (amounts, *_) in counter.running.items()]
         asked = kind.text(kind.asks(self._table.amounts(self._causes.request_of(str(job.id)), duration)))
         return LimitState(
-            f"{counter.reason(time, users).removeprefix('limit: ')}; the job asks for {asked}",
+            f"{counter.reason(time, users.__getitem__).removeprefix('limit: ')}; the job asks for {asked}",
             tuple((row, kind.text(amount)) for row, amount in sorted(using, key=lambda one: -one[1])),
         )
 

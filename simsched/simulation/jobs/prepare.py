@@ -214,33 +214,24 @@ class Prepared:
             self.judge.unstarted = frozenset(recorded.unstarted)
             table.starts, table.places = recorded.starts, recorded.places
             self.counts_decide = self.counts_decide and not recorded.places  # counts do not know targets
-        counted, requests, judge, conditions = self._count_new(), kinds.requests, self.judge, self.conditions
+        counted = self._count_new() if len(kinds.requests) > known else Counted.SAME
+        requests, judge, conditions, admission = kinds.requests, self.judge, self.conditions, self.admission
         moved, sizes = table.make_place(len(jobs)), table.kind_sizes
         # Most runs have no reasons of queues, logs and licences, and then most jobs need no verdict.
-        each = self.admission is not None or self.recorded is not None or never or judge.rest is not None
+        each = admission is not None or self.recorded is not None or never or judge.rest is not None
         tier = partition = 0
         depends = bool(conditions.conditional)
         for at, (job, kind) in enumerate(zip(jobs, numbers, strict=True), first):
-            duration = UNLIMITED if job.duration is None else job.duration
+            submit, duration = job.submit, UNLIMITED if job.duration is None else job.duration
             runtime, ended = self._times(job, duration)
-            self.submits.append(job.submit)
+            self.submits.append(submit)
             self.runtimes.append(runtime)
             self.timeouts.append(ended)
             self.sizes.append(sizes[kind])
-            if self.admission is not None:
-                tier, partition = self.admission.tiers[at], self.admission.partitions[at]
-            table.add(
-                kind,
-                job.submit,
-                duration,
-                min(duration, runtime),
-                int(job.urgency),
-                job.user,
-                job.bank,
-                tier,
-                partition,
-                job.deadline,
-            )
+            if admission is not None:
+                tier, partition = admission.tiers[at], admission.partitions[at]
+            judged, urgency, user = min(duration, runtime), int(job.urgency), job.user
+            table.add(kind, submit, duration, judged, urgency, user, job.bank, tier, partition, job.deadline)
             verdict = None
             if refused is not None:
                 verdict = refused.get(at)
@@ -249,7 +240,7 @@ class Prepared:
             if verdict is not None:
                 judge.refused[at] = self.rejected[at] = verdict
                 self.special.add(at)
-            if job.hold or job.urgency == 0:
+            if job.hold or urgency == 0:
                 self.holds[at] = HELD
                 self.special.add(at)
             if job.cancel_at is not None:
@@ -290,8 +281,6 @@ class Prepared:
     def _count_new(self) -> Counted:
         """Count the kinds of requests that no job had before."""
         kinds, table = self.kinds, self.table
-        if len(kinds.requests) == len(table.by_kind):
-            return Counted.SAME
         new = kinds.requests[len(table.by_kind) :]
         if table.single is not None and table.content is None:
             whole = kinds.policy.whole_nodes

@@ -16,7 +16,7 @@ from simsched.simulation.limits.limit_kinds import KINDS, RUNNING, Amounts, Limi
 from simsched.simulation.limits.limit_rules import ANY, DIMENSIONS, GPU_TYPE, LimitRule, limits_on
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from simsched.graph.index.index import Index
     from simsched.match.requests.request import Request
@@ -121,13 +121,14 @@ class LimitTable:
 
     def names_of(self, job: Job) -> tuple[str | None, ...]:
         """Return the names of a job in `DIMENSIONS`; that of its array only if a limit is about arrays."""
-        task = job.array_task
-        array = None if task is None else task.array
-        if task is not None and task.limit is not None:
-            self._arrays[task.array] = task.limit
-        if not self._by_array and array not in self._arrays:
-            array = None
-        kind = gpu_type_of(job.jobspec.constraint) if self._by_gpu_type else None
+        task, array, kind = job.array_task, None, None
+        if task is not None:
+            if task.limit is not None:
+                self._arrays[task.array] = task.limit
+            if self._by_array or task.array in self._arrays:
+                array = task.array
+        if self._by_gpu_type:
+            kind = gpu_type_of(job.jobspec.constraint)
         return job.user, job.bank, job.queue, job.qos, array, kind
 
     def of(self, names: tuple[str | None, ...]) -> tuple[ScopeLimit, ...]:
@@ -210,8 +211,8 @@ class LimitCounter:
     ----------
     name : the limit in the record of a run.
     most : the limit, and the slack of its kind.
-    used : the jobs that wait or run, the amounts of running jobs, or the hours that were spent; not for a use
-        that falls with time.
+    used : the jobs that wait or run, the amounts of running jobs, or the hours that were spent; of a use that
+        falls with time a bound, what the running jobs requested.
     running : running job → (amounts, start, expected end), for a use that falls; times in seconds.
     shown : the cohorts of waiting jobs in view that the limit binds.
     held : the cohorts of waiting jobs that are barred by it.
@@ -265,11 +266,12 @@ class LimitCounter:
             before = end
         return inf
 
-    def reason(self, now: float, users: Sequence[str]) -> str:
+    def reason(self, now: float, user_of: Callable[[int], str]) -> str:
         """Return a sentence on the limit when it is used up, and on the users who use it."""
         shares: dict[str, float] = {}
         for job, (amounts, _, _) in self.running.items():
-            shares[users[job]] = shares.get(users[job], 0) + self.kind.asks(amounts)
+            user = user_of(job)
+            shares[user] = shares.get(user, 0) + self.kind.asks(amounts)
         ranked = sorted(shares.items(), key=lambda item: (-item[1], item[0]))
         named = ", ".join(f"{user} {self.kind.text(amount)}" for user, amount in ranked[:NAMED])
         more = f" and {len(ranked) - NAMED} more" if len(ranked) > NAMED else ""
@@ -288,7 +290,7 @@ class Cohort:
     jobs : those that wait, in view or barred.
     queue : the queue in which they wait.
     over : the counter of the limit that they wait for; None if they are in view.
-    falling : the counters whose use falls while jobs run; `steady` are the others.
+    falling : the counters whose use falls while jobs run.
     varies : the units that limits count and that depend on the placement.
     own : (scope, limit) of limits on single jobs whose amounts depend on the placement.
     entered : whether its counters know it.
@@ -296,7 +298,7 @@ class Cohort:
 
     __slots__ = (
         *("amounts", "asks", "binding", "entered", "falling", "jobs", "number", "over", "own"),
-        *("queue", "steady", "varies"),
+        *("queue", "varies"),
     )
 
     def __init__(
@@ -320,7 +322,6 @@ class Cohort:
         for counter in binding:
             counter.free = min(counter.free, counter.most - asks[counter])
         self.falling = [counter for counter in asks if counter.kind.falls]
-        self.steady = [pair for pair in asks.items() if not pair[0].kind.falls]
         self.entered = False
 
     def enter(self, queue: WaitingQueue, over: LimitCounter | None) -> None:
@@ -344,8 +345,8 @@ class Cohort:
         """Note that a job does not wait any more."""
         self.jobs.discard(job)
         # In view it stays known, and need not be entered again: it is not over a limit until a counter's use
-        # rises, which looks at all cohorts in view.  What falls with time is not looked at then.
-        if not self.jobs and (self.over is not None or self.falling):
+        # rises, which looks at all cohorts in view.
+        if not self.jobs and self.over is not None:
             self.leave()
 
     def leave(self) -> None:

@@ -35,7 +35,7 @@ from simsched.simulation.limits.limit_counters import (
     ScopeLimit,
     scope_text,
 )
-from simsched.simulation.limits.limit_kinds import NAMES, TIME, Amounts
+from simsched.simulation.limits.limit_kinds import KINDS, NAMES, TIME, Amounts
 from simsched.simulation.limits.limit_spells import FOR_EVER, LimitSpells
 from simsched.simulation.listeners import Listener, Way
 from simsched.simulation.record.recorder import FAILED
@@ -57,22 +57,20 @@ NAMELESS = "jobs without a user"
 
 
 class _LimitsOfNames(NamedTuple):
-    """The limits that count jobs with the same names, and what these read of a job (`NAMES` …).
+    """The limits that count jobs with the same names.
 
     `submitted` are the counters of submitted jobs, each with whether it binds them; `counters` are those of
-    running jobs, of which `binding` bind them.  `verdicts` are by what is read of a job, and its group.
+    running jobs, of which `binding` bind them.
     """
 
     limits: tuple[ScopeLimit, ...]
-    reads: int
     submitted: tuple[tuple[LimitCounter, bool], ...]
     counters: tuple[LimitCounter, ...]
     binding: tuple[LimitCounter, ...]
-    verdicts: dict[object, _Verdict]
 
 
 class _Verdict(NamedTuple):
-    """The result for jobs with the same names, request and duration."""
+    """The result for jobs of a group that are alike in all that limits read."""
 
     cohort: Cohort | None = None
     submitted: tuple[tuple[LimitCounter, bool], ...] = ()
@@ -89,7 +87,6 @@ class LimitedJobs:
     of : the cohort of each job; None if no limit counts it while it runs.
     submitted : job → the counters of submitted jobs that count it, and whether each of them binds it.
     held : job that is held for ever → the limit that it is above.
-    users : the name of each job's user, for messages.
     """
 
     def __init__(
@@ -112,19 +109,30 @@ class LimitedJobs:
         self.of: list[Cohort | None] = []
         self.submitted: dict[int, tuple[tuple[LimitCounter, bool], ...]] = {}
         self.held: dict[int, LimitBreach] = {}
-        self.users: list[str] = []
         self._by_place: dict[Place, LimitCounter] = {}
         self._by_names: dict[tuple[str | None, ...], _LimitsOfNames] = {}
+        kinds = (KINDS[quantity] for rule in rules for quantity, _ in rule.most)
+        self._reads = max((kind.reads for kind in kinds), default=NAMES)
+        self._verdicts: dict[tuple[object, ...], _Verdict] = {}
         self._cohorts: dict[tuple[object, ...], Cohort] = {}
 
     def add(self, job: Job) -> None:
         """Add the next job, whose columns are prepared; note whether a limit rejects or holds it."""
-        prepared, number = self._prepared, len(self.of)
-        self.users.append(job.user or NAMELESS)
+        prepared, number, reads = self._prepared, len(self.of), self._reads
         if number in prepared.rejected:
             self.of.append(None)
             return
-        verdict = self._verdict(number, self._limits.names_of(job))
+        names, table = self._limits.names_of(job), prepared.table
+        group = 0 if self._groups is None else self._groups[number]
+        key = (
+            names,
+            group,
+            table.kinds[number] if reads else 0,
+            table.durations[number] if reads == TIME else 0,
+        )
+        verdict = self._verdicts.get(key)
+        if verdict is None:
+            verdict = self._verdicts[key] = self._judge(number, names, group)
         self.of.append(verdict.cohort)
         if verdict.submitted:
             self.submitted[number] = verdict.submitted
@@ -137,32 +145,25 @@ class LimitedJobs:
             self.held[number] = verdict.held
             prepared.special.add(number)
 
-    def _verdict(self, number: int, names: tuple[str | None, ...]) -> _Verdict:
-        """Return the cohort of a job, or why a limit can never allow it."""
-        mine = self._by_names.get(names)
-        if mine is None:
-            mine = self._by_names[names] = self._limits_of(self._limits.of(names))
-        group = 0 if self._groups is None else self._groups[number]
-        table, reads = self._prepared.table, mine.reads
-        key = group, table.kinds[number] if reads else 0, table.durations[number] if reads == TIME else 0
-        found = mine.verdicts.get(key)
-        if found is None:
-            found = mine.verdicts[key] = self._judge(number, mine, group)
-        return found
+    def user_of(self, job: int) -> str:
+        """Return the name of a job's user, for messages."""
+        return self._prepared.jobs[job].user or NAMELESS
 
     def _limits_of(self, limits: tuple[ScopeLimit, ...]) -> _LimitsOfNames:
         pairs = [(self._counter(one), one.binds) for one in limits if not one.per_job]
         running = [one for one in pairs if not one[0].kind.while_submitted]
         return _LimitsOfNames(
             limits,
-            max((one.limit.kind.reads for one in limits), default=NAMES),
             tuple(one for one in pairs if one[0].kind.while_submitted),
             tuple(counter for counter, _ in running),
             tuple(counter for counter, binds in running if binds),
-            {},
         )
 
-    def _judge(self, number: int, mine: _LimitsOfNames, group: int) -> _Verdict:
+    def _judge(self, number: int, names: tuple[str | None, ...], group: int) -> _Verdict:
+        """Return the cohort of a job, or why a limit can never allow it."""
+        mine = self._by_names.get(names)
+        if mine is None:
+            mine = self._by_names[names] = self._limits_of(self._limits.of(names))
         limits, counters = mine.limits, mine.counters
         if not limits:
             return _Verdict()
@@ -174,8 +175,8 @@ class LimitedJobs:
                 return _Verdict(rejected=breach.text)
         if breaches:
             return _Verdict(submitted=mine.submitted, held=breaches[0])
-        varies, own = frozenset[str](), tuple[tuple[Scope, Limit], ...]()
-        if mine.reads > NAMES and (varies := self._limits.varies(request)):
+        own = tuple[tuple[Scope, Limit], ...]()
+        if varies := self._limits.varies(request):
             single = (one for one in limits if one.per_job and one.limit.kind.unit in varies)
             own = tuple((one.scope, one.limit) for one in single)
             varies &= {*(counter.kind.unit for counter in counters), *(limit.kind.unit for _, limit in own)}
@@ -348,8 +349,10 @@ class LimitKeeper(Listener):
             return True
         over, falls = found
         asked = over.kind.asks(amounts)
-        text = over.reason(now, self._jobs.users) if isinstance(over, LimitCounter) else f"limit: {over.may}"
-        text = f"{text}, the free resources for the job have {over.kind.text(asked)}"
+        reason = (
+            over.reason(now, self._jobs.user_of) if isinstance(over, LimitCounter) else f"limit: {over.may}"
+        )
+        text = f"{reason}, the free resources for the job have {over.kind.text(asked)}"
         self.refused[job] = text, falls
         self._spells.note(~job, now, over.name, text.removeprefix("limit: "))
         self.gone.add(job)
@@ -462,16 +465,22 @@ class LimitKeeper(Listener):
 
     def _count(self, job: int, cohort: Cohort, now: float, end: float) -> Sequence[LimitCounter]:
         """Count a job that starts; return the counters in which others may be over a limit now."""
-        self._running[job] = (now, end)
-        near: Sequence[LimitCounter] = cohort.falling
+        self._run(job, cohort, now, end)
+        near: Sequence[LimitCounter] = ()
         mine = self._allocated.get(job) if cohort.varies else None
-        for counter in near:
-            counter.running[job] = (mine or cohort.amounts, now, end)
-        for counter, asked in cohort.steady:
+        for counter, asked in cohort.asks.items():
             counter.used += asked if mine is None else counter.kind.asks(mine)
             if counter.used > counter.free:
                 near = (*near, counter)
         return near
+
+    def _run(self, job: int, cohort: Cohort, start: float, end: float) -> None:
+        """Note that a job runs, for what falls while it does."""
+        self._running[job] = (start, end)
+        for counter in cohort.falling:
+            counter.running[job] = (self._allocated.get(job, cohort.amounts), start, end)
+            if end == inf or end - start > self._durations[job]:
+                counter.free = -inf  # it may use more than it requested, which is no bound then
 
     def released(self, job: int, now: float, way: Way) -> None:
         """Stop counting a job that ran, and let jobs back into view that its limits allow now."""
@@ -479,10 +488,11 @@ class LimitKeeper(Listener):
         if cohort is None:
             return
         start, _ = self._running.pop(job)
-        mine = self._allocated.pop(job, None)
-        amounts, ran = mine or cohort.amounts, now - start
-        for counter, asked in cohort.steady:
-            more = counter.kind.leaves(amounts, ran) - (asked if mine is None else counter.kind.asks(mine))
+        mine = self._allocated.pop(job, None) if cohort.varies else None
+        for counter, asked in cohort.asks.items():
+            more = -asked if mine is None else -counter.kind.asks(mine)
+            if counter.kind.lasts:
+                more += counter.kind.leaves(mine or cohort.amounts, now - start)
             counter.used += more
             if more > 0:  # it used more hours than it had requested
                 self._bar_over(counter, now)
@@ -503,7 +513,7 @@ class LimitKeeper(Listener):
     # -- barring ------------------------------------------------------------------------------
 
     def _first_over(self, cohort: Cohort) -> LimitCounter | None:
-        if not cohort.falling and not any(counter.used > counter.free for counter, _ in cohort.steady):
+        if not any(counter.used > counter.free for counter in cohort.asks):
             return None  # no cohort is over a limit of these counters
         now = self._engine.now
         return next((one for one in cohort.binding if one.is_over(cohort.asks[one], now)), None)
@@ -618,7 +628,7 @@ class LimitKeeper(Listener):
             for running, times in self._running.items()
             if (other := self._jobs.of[running]) is not None and cohort.over in other.asks
         }
-        return cohort.over.reason(self._engine.now, self._jobs.users)
+        return cohort.over.reason(self._engine.now, self._jobs.user_of)
 
     # -- records ------------------------------------------------------------------------------
 
@@ -667,9 +677,7 @@ class LimitKeeper(Listener):
         for job, start, end in state["running"]:
             cohort = self._jobs.of[job]
             assert cohort is not None
-            self._running[job] = (start, end)
-            for counter in cohort.falling:
-                counter.running[job] = (self._allocated.get(job, cohort.amounts), start, end)
+            self._run(job, cohort, start, end)
         for job, number in state["barred"]:
             queues.group_of(job).queue.barred.add(job)
             self._enter_waiting(job, counters[number])

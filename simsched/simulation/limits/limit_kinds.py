@@ -53,6 +53,7 @@ class LimitKind:
     reads : what it reads of a job.
     slack : by how much a sum may exceed a limit.
     falls : whether its use falls while jobs run.
+    lasts : whether jobs count for ever, by what they used, once they have ended.
     while_submitted : whether a job counts from its submission, and not from its start.
     of_one_job, of_several : whether it may limit single jobs, and jobs together.
     zero_bars : whether a limit of 0 allows no job at all.
@@ -60,7 +61,7 @@ class LimitKind:
 
     reads = NAMES
     slack = 0.0
-    falls = while_submitted = False
+    falls = lasts = while_submitted = False
     of_one_job, of_several = False, True
     zero_bars = True
 
@@ -178,6 +179,7 @@ class HoursInAll(Units):
 
     reads = TIME
     slack = SLACK
+    lasts = True
 
     def __init__(self, name: str, meaning: str, source: str, unit: str) -> None:
         super().__init__(unit, meaning, source)
@@ -212,7 +214,7 @@ class HoursInAll(Units):
 class HoursAhead(HoursInAll):
     """Hours of units that running jobs may still use."""
 
-    falls = True
+    falls, lasts = True, False
     of_one_job = False
 
     def leaves(self, amounts: Amounts, seconds: float) -> float:

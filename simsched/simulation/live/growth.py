@@ -79,28 +79,44 @@ class Arrivals(Listener):
         self._counted = ticket = self._counted + 1
         heappush(self._heap, (job.submit, ticket, job))
         self._expect(job)
-        self.expect()
+        if self._heap[0][1] == ticket:
+            self._enter(job.submit)
         return ticket
 
     def expect(self) -> None:
         """Enter an event for the next arrival, unless one is entered."""
-        time = self.next_time
+        heap, withdrawn = self._heap, self._withdrawn
+        while heap and heap[0][1] in withdrawn:
+            withdrawn.discard(heappop(heap)[1])
+        if heap:
+            self._enter(heap[0][0])
+
+    def _enter(self, time: float) -> None:
         if time < self._coming:
             self._coming = time
             self._engine.future.at(time, SUBMISSION, "submission")
 
-    def _on_submission(self, _: None) -> None:
+    def _on_submission(self, _: Any) -> None:
         """Take in every job that arrives now."""
-        engine, growth, now = self._engine, self._growth, self._engine.now
+        engine, heap, withdrawn = self._engine, self._heap, self._withdrawn
+        now = engine.future.now
         if self._coming <= now:
             self._coming = NEVER
         self._disruption.wake(now)
-        taken = [*self.take(now)]
-        if taken:  # else the jobs of this instant were taken in or withdrawn
-            first = growth.extend([one for _, one in taken])
-            for number, (ticket, _job) in enumerate(taken, first):
-                for hear in engine.on.numbered:
-                    hear(ticket, number)
+        tickets: list[int] = []
+        jobs: list[Job] = []
+        while heap and heap[0][0] <= now:
+            _, ticket, job = heappop(heap)
+            if ticket in withdrawn:
+                withdrawn.discard(ticket)
+            else:
+                self._forget(job)
+                tickets.append(ticket)
+                jobs.append(job)
+        if jobs:  # else the jobs of this instant were taken in or withdrawn
+            first = self._growth.extend(jobs)
+            for hear in engine.on.numbered:
+                hear(tickets, first)
             engine.take_in()
         self.expect()
 
@@ -111,27 +127,9 @@ class Arrivals(Listener):
         """Yield the jobs in the order in which they will come."""
         return (job for _, at, job in sorted(self._heap, key=_when) if at not in self._withdrawn)
 
-    @property
-    def next_time(self) -> float:
-        """When the next job comes, in seconds; inf without one."""
-        while self._heap and self._heap[0][1] in self._withdrawn:
-            self._withdrawn.discard(heappop(self._heap)[1])
-        return self._heap[0][0] if self._heap else NEVER
-
     def _expect(self, job: Job) -> None:
         for name in names_of(job):
             self.ids[name] = self.ids.get(name, 0) + 1
-
-    def take(self, now: float) -> Iterator[tuple[int, Job]]:
-        """Take out and yield (ticket, job) for each job whose time has come."""
-        heap, withdrawn = self._heap, self._withdrawn
-        while heap and heap[0][0] <= now:
-            _, ticket, job = heappop(heap)
-            if ticket in withdrawn:
-                withdrawn.discard(ticket)
-            else:
-                self._forget(job)
-                yield ticket, job
 
     def withdraw(self, ticket: int, job: Job) -> None:
         """Take out a job whose time has not come."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from math import inf
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, TypedDict, get_args
 
@@ -91,13 +92,13 @@ class SubmissionReader:
             return self._adapted(request, duration, runtime, at, attributes)
         assert at is not None
         jobspec = self._jobspec(request)
-        attributes = _checked(attributes) if attributes else {}
-        id_ = attributes.pop("id", None)
+        fields = _checked(attributes)
+        id_ = fields.pop("id", None)
         requested = read_seconds("duration", duration)
         if requested is None:
             requested = jobspec.duration or None
         own = self._next_id() if id_ is None else self._own(id_)
-        seconds = None if runtime is None else read_seconds("runtime", runtime)
+        seconds = read_seconds("runtime", runtime)
         self.ids.add(own)
         return Job(
             id=self._last if id_ is None else id_,
@@ -105,7 +106,7 @@ class SubmissionReader:
             jobspec=jobspec,
             duration=requested,
             runtime=seconds,
-            **attributes,
+            **fields,
         )
 
     def copy(self) -> SubmissionReader:
@@ -129,7 +130,7 @@ class SubmissionReader:
         self, job: Job, duration: Any, runtime: Any, at: float | None, attributes: Mapping[str, Any]
     ) -> Job:
         """Return a job of a workload, with the values that are given beside it."""
-        changes = dict(_checked(attributes))
+        changes = _checked(attributes)
         if duration is not None:
             changes["duration"] = read_seconds("duration", duration)
         if runtime is not None:
@@ -140,6 +141,7 @@ class SubmissionReader:
             check_real("at", job.submit, 0, MAX_SECONDS)
         if changes:
             job = Job(**{**{name: getattr(job, name) for name in job.__struct_fields__}, **changes})
+        _id("id", job.id)
         own = self._own(job.id)
         note_task(job, self._tasks)
         self.ids.add(own)
@@ -151,7 +153,9 @@ class SubmissionReader:
             if known is None:
                 known = self._specs[request] = as_jobspec(request)
             return known
-        if not isinstance(request, Jobspec | dict):
+        if isinstance(request, Jobspec):
+            return request
+        if not isinstance(request, dict):
             raise wrong("request", request, "a shape, a jobspec or a job")
         return as_jobspec(request)
 
@@ -164,7 +168,6 @@ class SubmissionReader:
 
     def _own(self, id_: Any) -> str:
         """Return as text the id that a job has of its own."""
-        _check_id("id", id_)
         if (text := str(id_)) in self.ids:
             raise ConfigError(f"there is a job {id_} already", expected="an id that no job has")
         return text
@@ -175,11 +178,11 @@ def read_seconds(name: str, value: Any) -> float | None:
     if value is None:
         return None
     seconds = value if type(value) is int else _parsed(name, value)
-    if seconds == float("inf"):
+    if 0 <= seconds <= MAX_SECONDS:
+        return seconds
+    if seconds == inf:
         return None
-    if not 0 <= seconds <= MAX_SECONDS:
-        raise wrong(name, value, f"seconds from 0 to {MAX_SECONDS:g}")
-    return seconds
+    raise wrong(name, value, f"seconds from 0 to {MAX_SECONDS:g}")
 
 
 def _parsed(name: str, value: Any) -> float:
@@ -192,44 +195,37 @@ def _parsed(name: str, value: Any) -> float:
 
 def _checked(attributes: Mapping[str, Any]) -> dict[str, Any]:
     """Return the further fields of a job; ConfigError for a value of another type."""
-    found = dict(attributes)
-    for name, value in attributes.items():
-        if name == "dependencies" and value is not None:
-            found[name] = _dependencies(value)
-        elif value is not None:
-            CHECKS[name](name, value)
-            if not isinstance(value, bool) and isinstance(value, Integral):
-                found[name] = int(value)  # NumPy's are not written to files
-    return found
+    return {name: None if value is None else READERS[name](name, value) for name, value in attributes.items()}
 
 
-def _check_id(name: str, value: Any) -> None:
+def _text(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise wrong(name, value, "a text")
+    return value
+
+
+def _truth(name: str, value: Any) -> bool:
+    check(name, value, bool, "True or False")
+    return bool(value)
+
+
+def _whole(name: str, value: Any, **span: int) -> int:
+    check_whole(name, value, **span)
+    return int(value)  # NumPy's are not written to files
+
+
+def _real(name: str, value: Any) -> Any:
+    check_real(name, value, 0, MAX_SECONDS)
+    return int(value) if isinstance(value, Integral) else value
+
+
+def _id(name: str, value: Any) -> int | str:
     if isinstance(value, bool) or not isinstance(value, Integral | str) or value == "":
         raise wrong(name, value, "a whole number or a text")
+    return value if isinstance(value, str) else int(value)
 
 
-def _check_of(types: tuple[type, ...]) -> Callable[[str, Any], None]:
-    """Return the check of values of these types."""
-    if bool in types:
-        return partial(check, kinds=bool, expected="True or False")
-    if float in types:
-        return partial(check_real, least=0, most=MAX_SECONDS)
-    if str not in types:
-        return check_whole
-    return _check_id if int in types else partial(check, kinds=str, expected="a text")
-
-
-CHECKS = {
-    one.name: _check_of(get_args(one.type) or (one.type,))
-    for one in msgspec.structs.fields(Job)
-    if one.name in JobFields.__annotations__ and one.name != "dependencies"
-}
-"""Field of a job → the check of its values; ConfigError for one of another type."""
-CHECKS["urgency"] = partial(check_whole, most=HIGHEST)
-CHECKS["priority"] = partial(check_whole, least=-MOST)  # that of another scheduler may be below 0
-
-
-def _dependencies(value: Any) -> tuple[Dependency, ...]:
+def _dependencies(_: str, value: Any) -> tuple[Dependency, ...]:
     """Return dependencies given as one text, or as several texts or values."""
     some = (value,) if isinstance(value, str | Dependency) else value
     if not isinstance(some, list | tuple):
@@ -243,3 +239,25 @@ def _dependency(item: Any) -> Dependency:
     if not isinstance(item, str):
         raise wrong("dependencies", item, "dependencies such as 'afterok:7'")
     return Dependency.parse(item, "dependencies")
+
+
+def _reader_of(types: tuple[type, ...]) -> Callable[[str, Any], Any]:
+    """Return what checks and returns values of these types."""
+    if bool in types:
+        return _truth
+    if float in types:
+        return _real
+    if str not in types:
+        return _whole
+    return _id if int in types else _text
+
+
+READERS: dict[str, Callable[[str, Any], Any]] = {
+    one.name: _reader_of(get_args(one.type) or (one.type,))
+    for one in msgspec.structs.fields(Job)
+    if one.name in JobFields.__annotations__
+}
+"""Field of a job → what returns its values as a job has them; ConfigError for one of another type."""
+READERS["urgency"] = partial(_whole, most=HIGHEST)
+READERS["priority"] = partial(_whole, least=-MOST)  # that of another scheduler may be below 0
+READERS["dependencies"] = _dependencies

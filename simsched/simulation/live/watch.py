@@ -104,11 +104,11 @@ class Watch(Listener):
 
     # -- `Listener` -------------------------------------------------------------------------------
 
-    def numbered(self, ticket: int, number: int) -> None:
-        """Give a job its number."""
-        live = self.coming.pop(ticket)
-        live.number = number
-        self.jobs[number] = live
+    def numbered(self, tickets: Sequence[int], first: int) -> None:
+        """Give jobs their numbers."""
+        for number, ticket in enumerate(tickets, first):
+            live = self.jobs[number] = self.coming.pop(ticket)
+            live.number = number
 
     def submitted(self, job: int, now: float) -> None:
         """Tell of a submission."""
@@ -117,7 +117,7 @@ class Watch(Listener):
 
     def eligible(self, job: int, now: float) -> None:
         """Tell of a change of the state."""
-        self.changed(job)
+        self.jobs[job].note_change()
 
     def changed(self, job: int) -> None:
         """Tell of another change of the state."""

@@ -14,12 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from simsched.match.policies.policy import POLICIES, find_policy
-from simsched.simulation.limits.limit_kinds import KINDS, TIME
+from simsched.simulation.limits.limit_kinds import KINDS
 from simsched.simulation.record.recorder import PENDING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     import numpy.typing as npt
 
     from simsched.match.state.run_selection import UnitKind
@@ -47,19 +45,19 @@ def forget_units(engine: Engine, *, watched: bool) -> None:
         plan.forget_ids()
     runs, idle = plan.runs, plan.idle
     # a held, cancelled or dependent job makes other passes, and so does a prediction that is corrected
-    plain = _only_bars(engine) and prepared.special <= prepared.rejected.keys()
+    others = prepared.holds or prepared.cancels or prepared.conditions.conditional
+    plain = _only_bars(engine) and not others
     if watched or config.outages or config.epilog[1] or config.queues or not plain:
         return
     if runs is not None and runs.kind.each == 1:
-        later = LaterTimeline(prepared.submits, prepared.sizes, runs.kind, idle, dict(plan.total))
+        later = LaterTimeline(engine, runs.kind, idle)
         engine.recorder.later = later.rows
 
 
 def _only_bars(engine: Engine) -> bool:
-    """Whether a run has no parts but limits on what runs at a time, under which jobs wait."""
+    """Whether a run has no parts but limits under which jobs wait until another ends."""
     kinds = (KINDS[quantity] for rule in engine.config.limits for quantity, _ in rule.most)
-    at_a_time = all(kind.reads != TIME and not kind.while_submitted for kind in kinds)
-    return engine.parts.keys() <= {"limits", *UNAWARE} and at_a_time
+    return engine.parts.keys() <= {"limits", *UNAWARE} and not any(kind.falls for kind in kinds)
 
 
 def _needs_no_ids(config: RunConfig) -> bool:
@@ -77,37 +75,29 @@ class LaterTimeline:
 
     Parameters
     ----------
-    submits, sizes : the submit time (seconds) and the cores of each job.
+    engine : has not begun its run.
     kind : what one unit is: a target, which is all that a job takes of a machine.
     targets : how many targets there are, all of them idle before the run.
-    total : pool type → its units.
     """
 
-    def __init__(
-        self,
-        submits: Sequence[float],
-        sizes: Sequence[int],
-        kind: UnitKind,
-        targets: int,
-        total: Mapping[str, int],
-    ) -> None:
-        self._submits = submits
-        self._sizes = sizes
+    def __init__(self, engine: Engine, kind: UnitKind, targets: int) -> None:
+        self._engine = engine
         self._content = kind.content
         self._targets = targets
-        self._total = dict(total)
+        self._total = dict(engine.plan.total)
 
     def rows(self, recorder: Recorder) -> tuple[Floats, Integers]:
         """Return the times at which something happened, and the counts after each, as `tick` notes them."""
-        submits = np.array(self._submits, dtype=np.float64)
-        sizes = np.array(self._sizes, dtype=np.float64)
+        prepared = self._engine.prepared
+        submits, sizes = (np.array(column, dtype=np.float64) for column in (prepared.submits, prepared.sizes))
         eligible, start, end = (
             np.array(column, dtype=np.float64) for column in (recorder.eligible, recorder.start, recorder.end)
         )
         units = np.array(recorder.counts[0], dtype=np.float64)
         came = ~np.isnan(eligible)
-        # a job that is rejected never waits, but a pass follows its submission
+        # a job that is rejected or waits to be taken in does not wait here, but a pass follows its submission
         known = came | (np.array(recorder.result, dtype=np.int64) != PENDING)
+        known[: self._engine.progress.submitted] = True
         began, ended = ~np.isnan(start), ~np.isnan(end)
         times = np.unique(np.concatenate((submits[known], end[ended])))
         places = times.searchsorted(eligible[came]), times.searchsorted(start[began])

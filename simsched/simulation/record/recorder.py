@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from array import array
 from copy import copy
+from itertools import chain
 from math import isnan
 from struct import pack
 from typing import TYPE_CHECKING, Any
@@ -74,11 +75,9 @@ class Recorder:
         self.pools = tuple(pools)
         # The timeline: its times, and its counts row after row, at eight bytes per number …
         self._times, self._counts = array("d"), array("q")
-        # … and its last rows, the very last among them.
-        self._late_times: list[float] = []
-        self._late_counts: list[int] = []
+        # … and its last rows by time, the very last among them.
+        self._late: dict[float, tuple[int, ...]] = {}
         self._width = 4 + len(self.pools)  # counts in a row
-        self._noted = NEVER  # the time of the last row
         self.later: Callable[[Recorder], tuple[Any, Any]] | None = None
         self.down: list[tuple[float, dict[str, int]]] = []
         self.failures: list[tuple[int, float, float]] = []
@@ -196,29 +195,20 @@ class Recorder:
 
     def tick(self, now: float, plan: Plan, queued: int, demand: int) -> None:
         """Record the state after the pass at `now`; a second pass at the same instant replaces the first."""
-        counts = self._late_counts
-        if now == self._noted:  # one row per instant: the state after its last pass
-            del counts[-self._width :]
-        else:
-            self._noted = now
-            if len(self._late_times) >= LATEST:
-                self._pack()
-            self._late_times.append(now)
+        late = self._late
+        if len(late) >= LATEST and now not in late:
+            self._pack()
         if self.down or not plan.all_up:  # after the first outage, also the return to zero is recorded
             self._note_down(now, plan)
-        counts += (queued, demand, len(plan.until), plan.idle)
-        total = plan.total
-        for name in self.pools:
-            counts.append(total[name])
+        late[now] = (queued, demand, len(plan.until), plan.idle, *map(plan.total.__getitem__, self.pools))
 
     def _pack(self) -> None:
-        """Move the last rows from the lists to the arrays."""
-        times, counts = self._late_times, self._late_counts
+        """Move the last rows to the arrays."""
+        late = self._late
         # Packed as a whole: `fromlist` takes twice as long for times, and six times as long for counts.
-        self._times.frombytes(pack(f"{len(times)}d", *times))
-        self._counts.frombytes(pack(f"{len(counts)}q", *counts))
-        times.clear()
-        counts.clear()
+        self._times.frombytes(pack(f"{len(late)}d", *late))
+        self._counts.frombytes(pack(f"{len(late) * self._width}q", *chain.from_iterable(late.values())))
+        late.clear()
 
     def _note_down(self, now: float, plan: Plan) -> None:
         """Record the units that are neither free nor in use: those on unavailable targets."""
@@ -241,7 +231,6 @@ class Recorder:
             "columns": [column[:submitted] for column in self._columns()],
             "reasons": self.reasons,
             "rows": array("d", np.column_stack(self._rows()).tobytes()),
-            "noted": self._noted,
             "down": self.down,
             "failures": self.failures,
             "log": None if self.log is None else self.log.state(),
@@ -255,8 +244,7 @@ class Recorder:
         rows = np.array(state["rows"], dtype=np.float64).reshape(-1, 1 + self._width)
         counts = rows[:, 1:].astype(np.int64)
         self._times, self._counts = array("d", rows[:-1, 0].tobytes()), array("q", counts[:-1].tobytes())
-        self._late_times, self._late_counts = rows[-1:, 0].tolist(), counts[-1:].ravel().tolist()
-        self._noted = state["noted"]
+        self._late = dict(zip(rows[-1:, 0].tolist(), map(tuple, counts[-1:].tolist()), strict=True))
         self.down = state["down"]
         self.failures = [tuple(one) for one in state["failures"]]
         if self.log is not None:
@@ -284,8 +272,9 @@ class Recorder:
 
     def _rows(self) -> tuple[Any, Any]:
         """Return the times of the timeline and, row after row, its counts."""
-        times = np.array(self._times + array("d", self._late_times))
-        counts = np.array(self._counts + array("q", self._late_counts)).reshape(-1, self._width)
+        times = np.array(self._times + array("d", self._late))
+        late = array("q", chain.from_iterable(self._late.values()))
+        counts = np.array(self._counts + late).reshape(-1, self._width)
         if self.later is None:
             return times, counts
         before, sums = self.later(self)

@@ -14,6 +14,9 @@ LIMITS = {
     "running jobs": [{"each": "user", "running-jobs": 2}],
     "cores": [{"each": "user", "cores": 12}, {"running-jobs": 9}],
     "that block": [{"each": "user", "nodes": 3, "blocks": True}],
+    "hours": [{"each": "user", "node-hours": 2}, {"duration": 500}],
+    "submitted jobs": [{"each": "user", "submitted-jobs": 4, "over": "hold"}],
+    "submitted jobs that are rejected": [{"each": "user", "submitted-jobs": 4}],
 }
 
 
