@@ -175,7 +175,7 @@ class Case:
         return found, place
 
     def is_place(self, place):
-        targets, copies = self.profile.placement()
+        targets, copies, _ = self.profile.placement()
         assert [(self.order[n], place[n]) for n in place.nonzero()[0]] == list(
             zip(targets, copies, strict=True)
         )
@@ -203,11 +203,11 @@ class Case:
                     profile.take_targets(start, end)
                 elif r.random() < 0.15:
                     plain.take(f"taken {name}", start, end, d, place)
-                    profile.take(kind, start, end)
+                    profile.take(start, end)
                 else:
                     plain.take(name, start, end, d, place)
                     plain.claims[name].kind = kind
-                    profile.reserve(name, kind, start, end)
+                    profile.reserve(name, start, end)
         elif what == 4 and reserved:
             name = str(r.choice(reserved))
             profile.withdraw(name)
@@ -251,8 +251,8 @@ class Case:
             seconds = self.seconds()
             start, _ = self.look(kind, seconds, plain.now, nextafter(plain.now, inf))
             if start == plain.now:
-                targets, copies = profile.placement()
-                assert self.kernel.place_on(kind, targets, copies)
+                targets, copies, units = profile.placement()
+                assert self.kernel.place_on(kind, targets, copies, units)
                 took = dict(zip(targets.tolist(), copies.tolist(), strict=True))
                 assert self.kernel.placement(0)[2].tolist() == targets.tolist()
                 job = self.claim(kind, plain.now + seconds)
@@ -286,7 +286,7 @@ def test_a_copy_has_the_same_answers_and_leaves_the_first_alone(seed, build):
             seconds = case.seconds()
             start = twin.earliest(kind, seconds, 0, inf)
             if start < inf:
-                twin.take(kind, start, start + seconds)
+                twin.take(start, start + seconds)
         twin.check()
         case.compare()
         twin.become(case.profile)
