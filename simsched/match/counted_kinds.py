@@ -329,19 +329,20 @@ class CountedKinds:
     def less(self, least: Ints) -> Availability:
         """Return the present state with no more units free on each target than given (see `Profile.least`).
 
-        Which units of a target remain does not matter to kinds that are counted.
+        Which units of a pool remain does not matter to kinds that are counted.
         """
-        left = self._available.copy(counts_only=True)
+        kernel, left = self.kernel, self._available.copy(counts_only=True)
         pools = least.shape[1] - 2
-        shut = (least[:, pools + 1] < 0) & left.up
-        left.set_status(shut.nonzero()[0], up=False)
+        shut = least[:, pools + 1] < 0
+        left.up &= ~shut
         np.maximum(left.use, -least[:, pools], out=left.use)
-        leaf = np.asarray(self.kernel.leaf).reshape(len(least), -1)
+        leaf = np.asarray(kernel.leaf).reshape(len(least), -1)
         held = np.where(leaf >= 0, left.units[leaf], 0)
-        first = np.arange(pools) if self.kernel.divided else np.asarray(self.kernel.column)[:-1]
-        over = np.add.reduceat(held, first, axis=1) - least[:, :pools].clip(min=0)
-        of = np.repeat(np.arange(pools), np.diff([*first, leaf.shape[1]]))
-        for column, pool in zip(leaf.T, of, strict=True):
+        first = np.arange(pools) if kernel.divided else np.asarray(kernel.column)[:-1]
+        keep = np.where(shut[:, None], 0, least[:, :pools].clip(min=0))
+        over = np.add.reduceat(held, first, axis=1) - keep
+        pool_of = np.repeat(np.arange(pools), np.diff([*first, leaf.shape[1]]))
+        for column, pool in zip(leaf.T, pool_of, strict=True):
             here = ((column >= 0) & (over[:, pool] > 0)).nonzero()[0]
             taken = np.minimum(over[here, pool], left.units[column[here]])
             left.units[column[here]] -= taken

@@ -14,8 +14,7 @@ cpdef double end_of(double start, double seconds) except -1
 cdef class TimedClaim:
     cdef readonly double begin
     cdef public double end
-    cdef readonly long long[::1] rows
-    cdef readonly object copies
+    cdef readonly long long[::1] rows, copies
 
 cdef class Profile:
     cdef readonly Kernel kernel
@@ -45,7 +44,7 @@ cdef class Profile:
     cpdef become(self, Profile other)
     @cython.locals(d=cython.longlong, base=cython.longlong, claim=TimedClaim)
     cpdef advance(self, double now)
-    @cython.locals(claim=TimedClaim)
+    @cython.locals(rows=cython.longlong[::1], claim=TimedClaim)
     cpdef start(self, job, double end)
     cdef double _later(self, double end)
     @cython.locals(claim=TimedClaim)
@@ -58,7 +57,7 @@ cdef class Profile:
         i=cython.longlong, touches=cython.bint, n=cython.longlong, home=cython.longlong,
     )
     cdef _rows_of(self, job)
-    @cython.locals(rows=cython.longlong[::1])
+    @cython.locals(numbers=cython.longlong[::1], rows=cython.longlong[::1], copies=cython.longlong[::1])
     cpdef reserve(self, job, double begin, double end)
     @cython.locals(claim=TimedClaim)
     cpdef withdraw(self, job)
@@ -95,7 +94,7 @@ cdef class Profile:
     cdef bint _climbs(self, long long d, long long a, long long b) noexcept
     @cython.locals(
         base=cython.longlong, copies=cython.longlong, t=cython.longlong, per=cython.longlong, units=cython.longlong,
-        low=cython.longlong, high=cython.longlong, pool=cython.longlong,
+        several=cython.longlong, pool=cython.longlong,
     )
     cdef long long _hosts(self, long long a, long long d, long long n) noexcept
     @cython.locals(i=cython.longlong)

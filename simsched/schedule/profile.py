@@ -67,7 +67,7 @@ class TimedClaim:
     it shuts the target. `copies` are those of a reservation on each of its targets.
     """
 
-    def __init__(self, begin: float, end: float, rows: Any, copies: Any = None) -> None:
+    def __init__(self, begin: float, end: float, rows: Any, copies: Any) -> None:
         self.begin, self.end, self.rows, self.copies = begin, end, rows, copies
 
 
@@ -307,7 +307,8 @@ class Profile:
 
         A reservation of the job has to be withdrawn before, since it would be counted, too.
         """
-        claim = TimedClaim(self.now, self._later(end), self._rows_of(job))
+        rows = self._rows_of(job)
+        claim = TimedClaim(self.now, self._later(end), rows, rows[:0])
         self.running[job] = claim
         self._shift(claim.rows, claim.begin, claim.end, -1)
         self._note_end(job, claim.end)
@@ -363,9 +364,10 @@ class Profile:
 
     def reserve(self, job: int, begin: float, end: float) -> None:
         """Book the placement that was found last for a job, from `begin` until `end` (seconds)."""
-        rows = zeros(self.count * (1 + self.width))
-        rows[:] = self.draft[: len(rows)]
-        self.reserved[job] = TimedClaim(begin, end, rows, list(self.number[: self.count]))
+        numbers = zeros(self.count * (2 + self.width))
+        rows, copies = numbers[: self.count * (1 + self.width)], numbers[self.count * (1 + self.width) :]
+        rows[:], copies[:] = self.draft[: len(rows)], self.number[: self.count]
+        self.reserved[job] = TimedClaim(begin, end, rows, copies)
         self._shift(rows, begin, end, -1)
 
     def withdraw(self, job: int) -> None:
@@ -404,7 +406,7 @@ class Profile:
                 self._gather(n, start, end)
             for t in range(self.types):
                 self._draw(to + 1, t, number * self.need[d * self.types + t], -1, 0)
-            if self.kernel.level[d] >= 0 and not self.whole[d]:
+            if self.several[d] and self.kernel.level[d] >= 0 and not self.whole[d]:
                 self._draw_within(d, n, number, to + 1)
             self.draft[to + size - 2] = 1
             self.draft[to + size - 1] = 1 if self.whole[d] else 0
@@ -477,7 +479,7 @@ class Profile:
             b = self.next[a]
             if b < 0 or self.time[b] > end:
                 b = self._split(a, end)
-            for i in range(low, high):
+            for i in range(low, high if self.kernel.divided else low):
                 d = self.users[i]
                 if self.several[d]:
                     self.rose[d] = self.copies[a * self.demands + d] if self.climbs[d] else 0
@@ -551,22 +553,21 @@ class Profile:
         base = a * self.width
         if self.free[base + self.pools + 1] < 0 or (self.idle[d] and self.free[base + self.pools] < 0):
             return 0
-        copies = self.most[d]
+        copies, several = self.most[d], self.several[d]
         for t in range(self.types):
             per = self.need[d * self.types + t]
             if per:
-                low, high = self.column[t], self.column[t + 1]
-                units = self.free[base + low]
-                if high - low > 1:
+                units = self.free[base + self.column[t]]
+                if several:
                     units = 0
-                    for pool in range(low, high):
+                    for pool in range(self.column[t], self.column[t + 1]):
                         units += max(0, self.free[base + pool])
                 if units < per:  # a rounded end of one reservation may be beyond the begin of another
                     return 0
                 if per > 1:
                     units //= per
                 copies = min(copies, units)
-        if copies and self.kernel.level[d] >= 0:
+        if several and copies and self.kernel.level[d] >= 0:
             copies = min(copies, self.kernel.host_within(d, self.order[n], self.free, base))
         return copies
 
