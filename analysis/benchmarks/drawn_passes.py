@@ -97,7 +97,7 @@ class State:
             if not self.flat:
                 found = counted(request)
                 assert found is not None
-                (content, once), copies = found
+                (content, _, once), copies = found
                 whole = content.node and content.exclusive
                 need = plain.demand(dict(content.flat or ()), self.types, whole=whole)
                 nodes = tuple(np.flatnonzero(content.eligible & self.plan.available.up).tolist())
@@ -141,7 +141,7 @@ class State:
     def places(self, policy: Conservative) -> dict[Any, Any]:
         """Return the reservations of a policy."""
         found = {}
-        for number, (targets, copies) in policy.places().items():
+        for number, (targets, copies, _) in policy.places().items():
             row = np.zeros(len(self.units), np.int64)
             row[targets] = copies
             found[self.job(number)] = plain.Place(policy.starts[number], tuple(row.tolist()))

@@ -1,9 +1,9 @@
 """`CountedKinds`: the kinds of requests of a run in a `Kernel`, and the selections of its placements.
 
 The kernel counts a kind where one number decides whether it fits: the copies of a slot, or the targets with
-room for one. Under a policy with a fixed order of targets it places such a kind, too, if that takes units
-on targets, or whole targets, and nothing else. All other requests are for the general search
-(`search.select`).
+room for one. A copy may take sockets, or other vertices within its target. Under a policy with a fixed order
+of targets the kernel places such a kind, too, if that takes units on targets, or whole targets, and nothing
+else. All other requests are for the general search (`search.select`).
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 
 from simsched.graph.index.target_leaves import leaves_on_targets
-from simsched.graph.index.types import TARGET
-from simsched.match.kernel import IDLE, OPEN, UP, Kernel
+from simsched.graph.index.types import BELOW, TARGET
+from simsched.match.kernel import IDLE, OPEN, UP, Kernel, Within
 from simsched.match.policies.policy import fixed_order
 from simsched.match.requests.compile import compile_request
-from simsched.match.requests.request import SLOT, VERTEX
+from simsched.match.requests.request import POOL, SLOT, VERTEX, flat_demand
 from simsched.match.search.counts import MANY
 from simsched.match.search.on_targets import recipe_of, vertices_on
 from simsched.match.state.draws import ids_ascend, with_masks
@@ -31,9 +31,10 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from simsched.graph.index.index import Index
     from simsched.graph.index.types import Ints
     from simsched.match.policies.policy import MatchPolicy
-    from simsched.match.requests.request import Content, Request
+    from simsched.match.requests.request import Content, Flat, Need, Request
     from simsched.match.search.on_targets import TargetRecipe
     from simsched.match.state.availability import Availability
     from simsched.match.state.selection import Selection
@@ -47,11 +48,32 @@ MAX_ENTRIES = 1 << 22
 _NONE = np.zeros(0, dtype=np.int64)
 
 
+class Parts(NamedTuple):
+    """A content as a kernel counts it.
+
+    Attributes
+    ----------
+    flat : the units of each type that a copy draws, no matter where on its target.
+    inner : what else a copy takes: vertices within the target, and units of each; or None.
+    times : how often it takes that.
+    """
+
+    flat: Flat
+    inner: Need | None = None
+    times: int = 1
+
+
 class CountedDemand(NamedTuple):
     """What a kernel counts: copies of a content on targets; `once`: each target hosts one copy at most."""
 
     content: Content
+    parts: Parts
     once: bool
+
+    def types(self) -> list[str]:
+        """Return the types of the units that it draws."""
+        inner = self.parts.inner
+        return [type_ for type_, _ in (*self.parts.flat, *((inner and inner.flat) or ()))]
 
 
 def counted(request: Request) -> tuple[CountedDemand, int] | None:
@@ -62,11 +84,88 @@ def counted(request: Request) -> tuple[CountedDemand, int] | None:
     if need.kind == SLOT and need.content is None and len(need.children) == 1 and need.children[0].exclusive:
         need, times = need.children[0], need.amount  # slots of whole targets: the same number of targets
     content = need.content
-    if content is None or content.flat is None or need.level != TARGET:
+    if content is None or need.level != TARGET:
+        return None
+    parts = _parts(content)
+    if parts is None:
         return None
     if need.kind == SLOT and not need.loose:
-        return CountedDemand(content, once=False), need.amount
-    return (CountedDemand(content, once=True), need.amount * times) if need.kind == VERTEX else None
+        return CountedDemand(content, parts, once=False), need.amount
+    return (CountedDemand(content, parts, once=True), need.amount * times) if need.kind == VERTEX else None
+
+
+def _parts(content: Content) -> Parts | None:
+    """Return the parts of a content, or None if there are others than a kernel counts."""
+    if content.flat is not None:
+        return Parts(content.flat)
+    needs, times = content.needs, 1
+    if len(needs) == 1 and needs[0].kind == SLOT:
+        needs, times = needs[0].children, needs[0].amount
+    inner = [need for need in needs if need.kind == VERTEX]
+    flat = flat_demand(tuple(need for need in needs if need.kind != VERTEX))
+    if len(inner) != 1 or flat is None or inner[0].flat is None or inner[0].is_particular:
+        return None
+    if not inner[0].exclusive and not inner[0].flat:
+        return None  # it shares a vertex, and takes nothing of it
+    return Parts(tuple((type_, units * times) for type_, units in flat), inner[0], times)
+
+
+def _is_seen(need: Need, index: Index) -> bool:
+    """Whether a claim on a vertex within a target takes units of it, so that free units tell of it."""
+    if need.kind != VERTEX or need.level != BELOW:
+        return True
+    if not need.exclusive or need.children:
+        return any(part.kind == POOL and part.exclusive for part in need.walk())
+    units = np.zeros(len(index.vertex_types[need.type]), dtype=np.int64)
+    for name, pool in index.pool_types.items():
+        view, sizes = index.beneath(need.type, name), np.where(pool.sound, pool.size, 0)
+        units += view.sum(sizes if view.ordinals is None else sizes[view.ordinals])
+    return bool(units[index.vertex_types[need.type].sound].all())
+
+
+def _within(
+    demands: Sequence[CountedDemand],
+    table: Ints,
+    types: Sequence[str],
+    available: Availability,
+    policy: MatchPolicy,
+) -> Within | None:
+    """Return the vertices within targets that demands take, those of each target in the order of the policy.
+
+    `table` is target and column → leaf pool, counted through all types, or -1.
+    """
+    levels = sorted({each.parts.inner.type for each in demands if each.parts.inner is not None})
+    if not levels:
+        return None
+    index = available.index
+    sizes = [np.where(pool.sound, pool.size, 0) for pool in index.pool_types.values()]
+    numbers = np.zeros((len(levels), len(index)), dtype=np.int64)
+    of = np.empty((len(levels), *table.shape), dtype=np.int64)
+    for at, level in enumerate(levels):
+        vertices = index.vertex_types[level]
+        views = [index.beneath(level, name) for name in index.pool_types]
+        owners = [np.full(len(pool), -1) for pool in index.pool_types.values()]
+        order = fixed_order(policy, level, available) if policy.static else None
+        usable = vertices.sound & (vertices.target >= 0)
+        for vertex in np.flatnonzero(usable) if order is None else order[usable[order]]:
+            target = vertices.target[vertex]
+            for view, owner in zip(views, owners, strict=True):
+                pools = slice(view.low[vertex], view.high[vertex])
+                owner[pools if view.ordinals is None else view.ordinals[pools]] = numbers[at, target]
+            numbers[at, target] += 1
+        of[at] = np.where(table >= 0, np.concatenate(owners)[table], -1)
+    full = np.where(table >= 0, np.concatenate(sizes)[table], 0)
+    return Within(numbers, of, full, [_inner(each.parts, levels, types) for each in demands])
+
+
+def _inner(
+    parts: Parts, levels: list[str], types: Sequence[str]
+) -> tuple[int, int, bool, int, list[tuple[int, int]]] | None:
+    need = parts.inner
+    if need is None:
+        return None
+    units = [(types.index(type_), each) for type_, each in need.flat or ()]
+    return levels.index(need.type), need.amount, need.exclusive, parts.times, units
 
 
 class CountedKinds:
@@ -98,13 +197,13 @@ class CountedKinds:
             pools = np.arange(len(index))[:, None] if each.pools is None else each.pools
             here = pools + available.places[each.type]
             table[:, low:high] = here if each.within is None else np.where(each.within, here, -1)
+        compiled = [request and self._as_selected(request) for request in requests]
+        seen = all(_is_seen(need, index) for request in compiled if request for need in request.walk())
         demands: dict[CountedDemand, int] = {}
         kinds: list[tuple[int, int]] = []
-        for request in requests:
-            if request is not None and policy.whole_nodes and not request.alone:
-                request = compile_request(request.jobspec, index, request.dialect, alone=True)  # noqa: PLW2901 (as in `select`)
+        for request in compiled:
             found = None if request is None else counted(request)
-            if found is not None and all(type_ in self._types for type_, _ in found[0].content.flat or ()):
+            if found is not None and self._can_count(found[0], seen=seen):
                 number = demands.setdefault(found[0], len(demands))
                 if number * len(index) < MAX_ENTRIES:
                     kinds.append((number, found[1]))
@@ -112,14 +211,13 @@ class CountedKinds:
             kinds.append((-1, 0))
         self._demands = [each for each, at in demands.items() if at * len(index) < MAX_ENTRIES]
         among = fixed_order(policy, index.target_type, available) if policy.static else None
-        contents = [each.content for each in self._demands]
-        self._draws = [self._drawn(content) for content in contents]
+        self._draws = [self._drawn(each) for each in self._demands]
         self.kernel = Kernel(
             table,
             first.tolist(),
             [
                 (_gate(content), 1 if once or _takes_all(content) else MANY, _takes_all(content))
-                for content, once in self._demands
+                for content, _, once in self._demands
             ],
             [[(self._types.index(type_), units) for type_, units in draws] for draws in self._draws],
             self.may(),
@@ -128,6 +226,7 @@ class CountedKinds:
             available.arrays(),
             last=policy.highest,
             written=partial(_written, available.places, index.target_type),
+            within=_within(self._demands, table, self._types, available, policy),
         )
         self.counted = [demand >= 0 for demand, _ in kinds]
         by_ids = (policy.lowest or policy.highest) and not all(
@@ -161,10 +260,25 @@ class CountedKinds:
             found[np.isin(found, found[: d + 1][(rows[: d + 1] & row).any(axis=1)])] = d
         return found[self._of_kind]
 
-    def _drawn(self, content: Content) -> list[tuple[str, int]]:
+    def _as_selected(self, request: Request) -> Request:
+        """Return a request as `select` takes it under the policy."""
+        if not self._policy.whole_nodes or request.alone:
+            return request
+        return compile_request(request.jobspec, self._available.index, request.dialect, alone=True)
+
+    def _can_count(self, demand: CountedDemand, *, seen: bool) -> bool:
+        """Whether the table has all that a demand needs; `seen`: units tell of all claims on vertices."""
+        inner, index, types = demand.parts.inner, self._available.index, demand.types()
+        if inner is not None and inner.exclusive:
+            types += index.types_beneath(inner.type) & index.pool_types.keys()
+        if inner is not None and (inner.level != BELOW or (inner.exclusive and not seen)):
+            return False
+        return all(type_ in self._types for type_ in types)
+
+    def _drawn(self, demand: CountedDemand) -> list[tuple[str, int]]:
         """Return the types that a copy draws, by name, and the units of each; 0: all that there is."""
-        least = dict(content.flat or ())
-        return [(name, least.get(name, 0)) for name in sorted(self._types if _takes_all(content) else least)]
+        least, whole = dict(demand.parts.flat), _takes_all(demand.content)
+        return [(name, least.get(name, 0)) for name in sorted(self._types if whole else least)]
 
     def may(self, back: Ints = _NONE) -> npt.NDArray[np.uint8]:
         """Return for each demand and target whether the target is up (or will be `back`) and may serve it."""
@@ -215,22 +329,25 @@ class CountedKinds:
     def less(self, least: Ints) -> Availability:
         """Return the present state with no more units free on each target than given (see `Profile.least`).
 
-        Which units of a target remain does not matter to kinds that are counted.
+        Which units of a pool remain does not matter to kinds that are counted.
         """
-        left = self._available.copy(counts_only=True)
-        types = len(self._types)
-        shut = (least[:, types + 1] < 0) & left.up
-        left.set_status(shut.nonzero()[0], up=False)
-        np.maximum(left.use, -least[:, types], out=left.use)
-        leaf = np.asarray(self.kernel.leaf).reshape(len(least), -1)
-        for t, name in enumerate(self._types):
-            columns = leaf[:, self.kernel.column[t] : self.kernel.column[t + 1]]
-            over = np.where(columns >= 0, left.units[columns], 0).sum(axis=1) - least[:, t].clip(min=0)
-            for column in columns.T:
-                here = ((column >= 0) & (over > 0)).nonzero()[0]
-                taken = np.minimum(over[here], left.units[column[here]])
-                left.units[column[here]] -= taken
-                over[here] -= taken
+        kernel, left = self.kernel, self._available.copy(counts_only=True)
+        pools = least.shape[1] - 2
+        shut = least[:, pools + 1] < 0
+        left.up &= ~shut
+        np.maximum(left.use, -least[:, pools], out=left.use)
+        leaf = np.asarray(kernel.leaf).reshape(len(least), -1)
+        held = np.where(leaf >= 0, left.units[leaf], 0)
+        first = np.arange(pools) if kernel.divided else np.asarray(kernel.column)[:-1]
+        keep = np.where(shut[:, None], 0, least[:, :pools].clip(min=0))
+        over = np.add.reduceat(held, first, axis=1) - keep
+        pool_of = np.repeat(np.arange(pools), np.diff([*first, leaf.shape[1]]))
+        for column, pool in zip(leaf.T, pool_of, strict=True):
+            here = ((column >= 0) & (over[:, pool] > 0)).nonzero()[0]
+            taken = np.minimum(over[here, pool], left.units[column[here]])
+            left.units[column[here]] -= taken
+            over[here, pool] -= taken
+        for name in self._types:
             left.total[name] = int(left.free[name].sum())
         return left
 

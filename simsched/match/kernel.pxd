@@ -31,9 +31,14 @@ cpdef shift(long long[::1] numbers, const long long[:] places, const long long[:
 cdef class Kernel:
     cdef readonly Py_ssize_t targets, width, demands
     cdef object written
-    cdef bint last
+    cdef readonly bint last
     cdef readonly bint owned
     cdef readonly long long[::1] leaf, column, shut, idle, most, whole, begin, type, per, order, demand, amount
+    cdef readonly long long[::1] level, distinct, alone, times, inner, inner_type, inner_per, vertices, vertex, full
+    cdef readonly long long[::1] hosted
+    cdef long long[::1] row_of, column_units
+    cdef bint told
+    cdef readonly bint divided
     cdef readonly unsigned char[::1] may
     cdef readonly long long[::1] units, use
     cdef unsigned char[::1] held
@@ -69,6 +74,12 @@ cdef class Kernel:
         have=cython.longlong, t=cython.longlong, at=cython.longlong, cell=cython.longlong,
     )
     cdef long long _host(self, long long d, long long n, int state) noexcept
+    @cython.locals(
+        level=cython.longlong, of=cython.longlong, count=cython.longlong, total=cython.longlong, v=cython.longlong,
+        copies=cython.longlong, i=cython.longlong, t=cython.longlong, have=cython.longlong, at=cython.longlong,
+        distinct=cython.longlong, number=cython.longlong,
+    )
+    cdef long long host_within(self, long long d, long long n, long long[::1] free, long long base) noexcept
     @cython.locals(i=cython.Py_ssize_t)
     cpdef recount(self, const long long[:] targets)
     @cython.locals(d=cython.longlong, at=cython.longlong, copies=cython.longlong)
@@ -82,8 +93,10 @@ cdef class Kernel:
         n=cython.longlong, copies=cython.longlong,
     )
     cdef bint _place(self, long long d, long long left, int state)
-    @cython.locals(d=cython.longlong, i=cython.Py_ssize_t)
-    cpdef bint place_on(self, long long kind, const long long[:] targets, const long long[:] numbers)
+    @cython.locals(d=cython.longlong, i=cython.Py_ssize_t, cell=cython.longlong)
+    cpdef bint place_on(
+        self, long long kind, const long long[:] targets, const long long[:] numbers, const long long[:] units
+    )
     @cython.locals(top=cython.longlong, to=cython.longlong, i=cython.longlong)
     cdef void _finish(self, long long d, long long count, int state) noexcept
     @cython.locals(i=cython.Py_ssize_t)

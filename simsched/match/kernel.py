@@ -5,6 +5,8 @@ The definition:
 - A machine is targets with leaf pools. A demand is what one copy takes of one target: units of some types, or
   all that is on it. A kind of request is so many copies of a demand, at most `most` of them on one target.
 - How many copies a target hosts follows from its free units, and from whether other claims touch it.
+- A demand may also take vertices within a target, such as sockets, and units of each of them. One that is
+  taken alone has to be idle, and the claim has all of its units.
 - A kind fits if the copies of its demand on all targets are enough. It takes the first targets in the order
   of the match policy, and on each the first units.
 - Its earliest start, the shadow time of EASY, is the first expected end after which it fits, since a release
@@ -20,7 +22,7 @@ arrays of one dimension: entry (a, b) of a table with n columns is number ``a * 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -45,6 +47,24 @@ HEAD = 4
 """Numbers at the begin of a claim: its length, its targets, those that it takes whole, and its leaf pools."""
 
 
+class Within(NamedTuple):
+    """The vertices within targets that demands take, level by level (such as sockets and NUMA domains).
+
+    Attributes
+    ----------
+    numbers : level and target → its vertices that can serve.
+    of : level, target and column → the vertex of the target that the leaf pool is in, by its place; or -1.
+    full : target and column → the units of the leaf pool when nothing is claimed.
+    demands : for each demand None, or the level, how many different vertices a copy takes, whether alone, how
+        many such copies one copy of the demand takes, and the (type, units) pairs of each vertex.
+    """
+
+    numbers: Integers
+    of: Integers
+    full: Integers
+    demands: Sequence[tuple[int, int, bool, int, Sequence[tuple[int, int]]] | None]
+
+
 class Kernel:
     """The demands and kinds of a run on the targets of one state.
 
@@ -59,6 +79,7 @@ class Kernel:
     last : whether units are taken from the last leaf pool of a target on.
     written : selection → its claim as numbers, for a selection that was not placed here.
     owned : whether the state belongs to the kernel: claims change it here, and not elsewhere before.
+    within : the vertices within targets that demands take; None: they take none.
     kinds : for each kind its demand (-1: it is not counted here) and the copies.
     units, use, held, words : the state: free units of each leaf pool, claims that touch each target, whether
         one takes it whole, and the masks of units that no claim has (`masks.WordTables`).
@@ -84,6 +105,7 @@ class Kernel:
         last: bool,
         written: Callable[[Any], Integers],
         owned: bool = False,
+        within: Within | None = None,
     ) -> None:
         self.written, self.owned = written, owned
         self.targets, self.width = leaves.shape
@@ -96,6 +118,22 @@ class Kernel:
         self.begin = integers(np.cumsum([0, *map(len, draws)]))
         self.type = integers([type_ for each in draws for type_, _ in each])
         self.per = integers([units for each in draws for _, units in each])
+        self.divided = within is not None
+        none = np.zeros(0, dtype=np.int64)
+        within = within or Within(none, none, none, [None] * len(demands))
+        inner = [each or (-1, 1, False, 1, ()) for each in within.demands]
+        self.level, self.distinct, self.alone, self.times = (
+            integers([each[i] for each in inner]) for i in range(4)
+        )
+        self.inner = integers(np.cumsum([0, *(len(each[4]) for each in inner)]))
+        self.inner_type = integers([type_ for each in inner for type_, _ in each[4]])
+        self.inner_per = integers([units for each in inner for _, units in each[4]])
+        self.vertices, self.vertex = integers(within.numbers), integers(within.of)
+        self.full = integers(within.full)
+        self.told, self.column_units = False, zeros(self.targets * self.width if self.divided else 0)
+        """Whether a placement is told how many units it draws of each column of its targets, and how many."""
+        self.row_of, self.hosted = zeros(self.width), zeros(int(within.numbers.max(initial=0)))
+        """The free units of a target, and the copies that each of its vertices hosts, while it is counted."""
         self.may = view(np.ascontiguousarray(may).reshape(-1))
         self.order = integers(order)
         self.last = last
@@ -198,7 +236,50 @@ class Kernel:
                     have += self._free(cell, state)
             have //= per
             copies = min(copies, have)
+        if copies and self.level[d] >= 0:
+            for at in range(self.width):
+                cell = self.leaf[base + at]
+                self.row_of[at] = self._free(cell, state) if cell >= 0 else 0
+            copies = min(copies, self.host_within(d, n, self.row_of, 0))
         return copies
+
+    def host_within(self, d: int, n: int, free: Any, base: int) -> int:
+        """Return how many copies of a demand the vertices within a target host.
+
+        The free units of the columns of the target are numbers of `free`, from `base` on. What each vertex
+        hosts is in `hosted`.
+        """
+        level = self.level[d]
+        of = (level * self.targets + n) * self.width
+        count = self.vertices[level * self.targets + n]
+        total = 0
+        for v in range(count):
+            copies = 1 if self.alone[d] else 1 << 62
+            for i in range(self.inner[d], self.inner[d + 1]):
+                t, have = self.inner_type[i], 0
+                for at in range(self.column[t], self.column[t + 1]):
+                    if self.vertex[of + at] == v and free[base + at] > 0:
+                        have += free[base + at]
+                have //= self.inner_per[i]
+                copies = min(copies, have)
+            if self.alone[d]:
+                for at in range(self.width):
+                    if self.vertex[of + at] == v and free[base + at] < self.full[n * self.width + at]:
+                        copies = 0
+            self.hosted[v] = copies
+            total += copies
+        distinct = self.distinct[d]
+        if self.alone[d] or distinct == 1:
+            return total // distinct // self.times[d]
+        # Each copy takes different vertices: the most with sum(min(hosted, most)) >= distinct * most.
+        number = 0
+        while True:
+            total = 0
+            for v in range(count):
+                total += min(self.hosted[v], number + 1)
+            if total < distinct * (number + 1):
+                return number // self.times[d]
+            number += 1
 
     def recount(self, targets: Any) -> None:
         """Count the copies on some targets again: they were touched by a claim, a release or a new status."""
@@ -260,8 +341,11 @@ class Kernel:
         self._finish(d, to - top - HEAD, state)
         return True
 
-    def place_on(self, kind: int, targets: Any, numbers: Any) -> bool:
-        """Place a kind on some targets, so many copies on each; return whether they host these now."""
+    def place_on(self, kind: int, targets: Any, numbers: Any, units: Any) -> bool:
+        """Place a kind on some targets, so many copies on each; return whether they host these now.
+
+        `units` are those of each column of these targets, if demands tell these apart.
+        """
         d = self.demand[kind]
         self.draft = None
         self._make_room(HEAD + 2 * len(targets) * (1 + self.width))
@@ -270,7 +354,16 @@ class Kernel:
                 return False
             self.store[self.top + HEAD + i] = targets[i]
             self.number[i] = numbers[i]
+        self.told = self.divided and not self.whole[d]
+        if self.told:
+            for i in range(len(units)):
+                cell = self.leaf[targets[i // self.width] * self.width + i % self.width]
+                if cell >= 0 and units[i] > self.units[cell]:
+                    self.told = False
+                    return False
+                self.column_units[i] = units[i]
         self._finish(d, len(targets), NOW)
+        self.told = False
         return True
 
     def _finish(self, d: int, count: int, state: int) -> None:
@@ -328,6 +421,8 @@ class Kernel:
                     if self.last:
                         left += have
                     units = have if self.whole[d] or left > have else left
+                    if self.told:
+                        units = self.column_units[place * self.width + at - base]
                     if units > 0:
                         self.store[begin + to], self.given[to] = cell, units
                         to += 1

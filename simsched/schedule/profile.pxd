@@ -14,21 +14,21 @@ cpdef double end_of(double start, double seconds) except -1
 cdef class TimedClaim:
     cdef readonly double begin
     cdef public double end
-    cdef readonly long long[::1] rows
+    cdef readonly long long[::1] rows, copies
 
 cdef class Profile:
     cdef readonly Kernel kernel
     cdef readonly double now
     cdef readonly Py_ssize_t targets, demands
-    cdef long long words, types, width, spare, room, left, count
-    cdef long long[::1] order, rank, need, idle, whole, most, demand, amount, by, users, low, high, home
+    cdef long long words, types, pools, width, spare, room, left, count
+    cdef long long[::1] column, several, uses, order, rank, need, idle, whole, most, demand, amount, by, users, low, high, home
     cdef readonly dict running, reserved
     cdef list ends
     cdef long long[::1] slot, first, next, free, copies
     cdef double[::1] time, at, since, until
     cdef long long[::1] begin, stop, total, rise, change, row, unused
     cdef unsigned long long[::1] bits, word, mine
-    cdef long long[::1] found, number, draft, was, new, turned
+    cdef long long[::1] found, number, draft, was, new, rose, climbs, turned
     cdef TimedClaim own
     cdef public bint short
 
@@ -44,7 +44,7 @@ cdef class Profile:
     cpdef become(self, Profile other)
     @cython.locals(d=cython.longlong, base=cython.longlong, claim=TimedClaim)
     cpdef advance(self, double now)
-    @cython.locals(claim=TimedClaim)
+    @cython.locals(rows=cython.longlong[::1], claim=TimedClaim)
     cpdef start(self, job, double end)
     cdef double _later(self, double end)
     @cython.locals(claim=TimedClaim)
@@ -57,31 +57,48 @@ cdef class Profile:
         i=cython.longlong, touches=cython.bint, n=cython.longlong, home=cython.longlong,
     )
     cdef _rows_of(self, job)
-    @cython.locals(rows=cython.longlong[::1])
-    cpdef reserve(self, job, long long kind, double begin, double end)
+    @cython.locals(numbers=cython.longlong[::1], rows=cython.longlong[::1], copies=cython.longlong[::1])
+    cpdef reserve(self, job, double begin, double end)
     @cython.locals(claim=TimedClaim)
     cpdef withdraw(self, job)
-    cpdef take(self, long long kind, double begin, double end)
+    cpdef take(self, double begin, double end)
+    @cython.locals(size=cython.longlong, i=cython.longlong, k=cython.longlong)
     cpdef take_targets(self, double begin, double end)
-    @cython.locals(to=cython.longlong, i=cython.longlong, t=cython.longlong)
-    cdef void _write(self, long long d) noexcept
+    @cython.locals(
+        size=cython.longlong, to=cython.longlong, i=cython.longlong, n=cython.longlong, number=cython.longlong,
+        k=cython.longlong, t=cython.longlong,
+    )
+    cdef void _write(self, long long d, double start, double end) noexcept
+    @cython.locals(
+        low=cython.longlong, high=cython.longlong, base=cython.longlong, i=cython.longlong, pool=cython.longlong,
+        taken=cython.longlong,
+    )
+    cdef void _draw(self, long long to, long long t, long long units, long long v, long long of) noexcept
+    @cython.locals(
+        kernel=Kernel, target=cython.longlong, at=cython.longlong, of=cython.longlong, most=cython.longlong,
+        left=cython.longlong, v=cython.longlong, copies=cython.longlong, pool=cython.longlong, i=cython.longlong,
+    )
+    cdef void _draw_within(self, long long d, long long n, long long number, long long to) noexcept
     @cython.locals(at=cython.longlong, d=cython.longlong, size=cython.longlong)
     cdef _shift(self, long long[::1] rows, double begin, double end, long long sign)
     @cython.locals(
         n=cython.longlong, low=cython.longlong, high=cython.longlong, a=cython.longlong, b=cython.longlong,
         before=cython.longlong, i=cython.longlong, d=cython.longlong, start=cython.longlong,
         last=cython.longlong, turned=cython.bint, was=cython.longlong, new=cython.longlong,
-        copies=cython.longlong,
+        rises=cython.longlong, copies=cython.longlong,
     )
     cdef _shift_target(self, long long[::1] rows, long long at, double begin, double end, long long sign)
-    @cython.locals(base=cython.longlong, t=cython.longlong, shut=cython.longlong)
+    @cython.locals(base=cython.longlong, pool=cython.longlong, shut=cython.longlong)
     cdef bint _lacks(self, long long a) noexcept
+    @cython.locals(i=cython.longlong)
+    cdef bint _climbs(self, long long d, long long a, long long b) noexcept
     @cython.locals(
-        base=cython.longlong, copies=cython.longlong, t=cython.longlong, per=cython.longlong, units=cython.longlong
+        base=cython.longlong, copies=cython.longlong, t=cython.longlong, per=cython.longlong, units=cython.longlong,
+        several=cython.longlong, pool=cython.longlong,
     )
-    cdef long long _hosts(self, long long a, long long d) noexcept
-    @cython.locals(i=cython.longlong, rises=cython.longlong, rose=cython.longlong)
-    cdef _note(self, long long d, double time, long long was, long long new)
+    cdef long long _hosts(self, long long a, long long d, long long n) noexcept
+    @cython.locals(i=cython.longlong)
+    cdef _note(self, long long d, double time, long long rises, long long more)
     @cython.locals(at=cython.longlong)
     cdef void _add(self, long long d, long long i, long long more) noexcept
     @cython.locals(
@@ -117,14 +134,17 @@ cdef class Profile:
     )
     cdef bint _fits(self, long long d, long long amount, long long i, double start, double end) noexcept
     @cython.locals(
-        a=cython.longlong, b=cython.longlong, copies=cython.longlong, mine=cython.bint, here=cython.longlong
+        a=cython.longlong, b=cython.longlong, copies=cython.longlong, mine=cython.bint, here=cython.longlong,
+        at=cython.longlong, rows=cython.longlong[::1], i=cython.longlong,
     )
     cdef long long _least(self, long long n, long long d, double start, double end) noexcept
     @cython.locals(
-        own=TimedClaim, b=cython.longlong, at=cython.longlong, rows=cython.longlong[::1], i=cython.longlong,
-        copies=cython.longlong,
+        a=cython.longlong, b=cython.longlong, to=cython.longlong, i=cython.longlong, own=TimedClaim, at=cython.longlong, beside=cython.bint,
+        units=cython.longlong,
     )
-    cdef long long _hosts_beside(self, long long a, long long d, long long n, double end) noexcept
+    cdef void _gather(self, long long n, double start, double end) noexcept
+    @cython.locals(own=TimedClaim, b=cython.longlong)
+    cdef bint _is_own(self, long long a, double end) noexcept
     @cython.locals(
         claim=TimedClaim, rows=cython.longlong[::1], size=cython.longlong, at=cython.longlong, n=cython.longlong,
         start=cython.double,

@@ -4,12 +4,13 @@ The definition, on the demands, kinds and targets of a `Kernel`:
 
 - Free at a time are the units of a target, type by type, less those of the running jobs that are expected
   to run then, and less those of reservations for then. Less than nothing is nothing. The leaf pools of a
-  target are one pool here, since a demand asks only for sums on a target.
+  type on a target are one pool here, since a demand asks only for sums on a target. Where a demand of the run
+  takes vertices within targets, each is a pool of its own.
 - A target that a claim takes whole, or that is closed, is shut: it hosts nothing then. A target that any
   claim touches is not idle.
-- A kind fits at a time s for d seconds if the least copies that each target hosts within [s, s + d), at most
-  so many as a target may host, are enough in sum. Its earliest start is the first such s. It takes the first
-  targets in the order of the match policy.
+- A kind fits at a time s for d seconds if the copies that the targets host by the least free units of each
+  pool within [s, s + d), on each at most so many as it may host, are enough in sum. Its earliest start is the
+  first such s. It takes the first targets in the order of the match policy, and on each the first units.
 - A job that overruns has its claim until a moment after now, again and again.
 
 What is kept, and nothing else is remembered:
@@ -18,7 +19,8 @@ What is kept, and nothing else is remembered:
   So a claim touches only the few segments of its targets.
 - steps: for each demand a list of the times at which its copies change on any target, with their sum from
   then on (the total), by how much they rise there, target by target (the rise), and a row of bits: the
-  targets that host a copy from then on.
+  targets that host a copy from then on. If a demand draws from several pools of a target, a rise of any is
+  one of all the copies there: the pools need not be least at the same time.
 
 Targets are numbered by their place in the order of the match policy. As in the kernel, the loops are over
 single numbers in arrays of one dimension.
@@ -61,12 +63,12 @@ STEPS = 16
 class TimedClaim:
     """What a running job or a reservation takes, and when (in seconds).
 
-    `rows` is row behind row: a target, its units of each type, whether the claim touches it (1), and whether
-    it shuts the target.
+    `rows` is row behind row: a target, its units of each pool, whether the claim touches it (1), and whether
+    it shuts the target. `copies` are those of a reservation on each of its targets.
     """
 
-    def __init__(self, begin: float, end: float, rows: Any) -> None:
-        self.begin, self.end, self.rows = begin, end, rows
+    def __init__(self, begin: float, end: float, rows: Any, copies: Any) -> None:
+        self.begin, self.end, self.rows, self.copies = begin, end, rows, copies
 
 
 class Profile:
@@ -95,13 +97,20 @@ class Profile:
         rank[order] = np.arange(self.targets)
         self.rank = view(rank)
         self.types = len(columns) - 1
-        self.width = self.types + 2
-        """Behind the types are the claims that touch a target, and those that shut it."""
+        self.column = kernel.column if kernel.divided else integers(range(self.types + 1))
+        """The first pool of each type on a target, and behind the last one their number, `pools`."""
+        self.pools = self.column[self.types]
+        self.width = self.pools + 2
+        """Behind the pools are the claims that touch a target, and those that shut it."""
         self.need = zeros(self.demands * self.types)
         for d in range(self.demands):
             for i in range(kernel.begin[d], kernel.begin[d + 1]):
                 self.need[d * self.types + kernel.type[i]] += kernel.per[i]
         self.idle, self.whole, self.most = kernel.idle, kernel.whole, kernel.most
+        self.several, self.uses = zeros(self.demands), zeros(self.demands * self.width)
+        """Whether a demand draws from several pools of a target, and on which numbers its copies depend."""
+        for d in range(self.demands):
+            self._note_uses(d)
         self.demand, self.amount = kernel.demand, kernel.amount
         may = kernel.may if may is None else may
         may = np.asarray(may).reshape(self.demands, self.targets)[:, order] > 0
@@ -113,16 +122,16 @@ class Profile:
         self.high = integers([row.max() // 64 + 1 if len(row) else 0 for row in some])
         """The words of the rows of bits that may have any."""
         self.home = integers(np.full(len(kernel.units), -1))
-        """Leaf pool → number of its target and its type (`target * types + type`); -1: on no target."""
+        """Leaf pool → number of its target and its pool (`target * pools + pool`); -1: on no target."""
         leaf = np.asarray(kernel.leaf).reshape(self.targets, -1)
         sums = np.zeros((self.targets, self.width), dtype=np.int64)
         units = np.asarray(kernel.units if units is None else units)
         for t in range(self.types):
             for column in range(columns[t], columns[t + 1]):
                 here = (leaf[order, column] >= 0).nonzero()[0]
-                cells = leaf[order[here], column]
-                sums[here, t] += units[cells]
-                np.asarray(self.home)[cells] = here * self.types + t
+                cells, pool = leaf[order[here], column], column if kernel.divided else t
+                sums[here, pool] += units[cells]
+                np.asarray(self.home)[cells] = here * self.pools + pool
         self.running: dict[int, TimedClaim] = {}
         self.reserved: dict[int, TimedClaim] = {}
         self.ends: list[tuple[float, int]] = []
@@ -130,23 +139,24 @@ class Profile:
         self.slot = zeros(self.targets)
         for job in kernel.claims:  # their units are free later
             rows = np.asarray(self._rows_of(job)).reshape(-1, 1 + self.width)
-            sums[rows[:, 0], : self.types] += rows[:, 1 : self.types + 1]
+            sums[rows[:, 0], : self.pools] += rows[:, 1 : self.pools + 1]
 
-        # Segments: a list for each target; those that no list has are a list, too, from `spare` on.
+        # Segments: a list for each target; those that no list has are a list, too, from `spare` on. Segment
+        # `targets` is in none: the least free numbers of a window are written there.
         size = 4 * self.targets + 64
         self.first = integers(range(self.targets))
         self.next = integers(np.full(size, -1))
         self.time = _times(size, -NEVER)
         self.free = zeros(size * self.width)
-        """What is free of each type; less one for each claim that touches the target, and that shuts it."""
+        """What is free of each pool; less one for each claim that touches the target, and that shuts it."""
         np.asarray(self.free)[: sums.size] = sums.reshape(-1)
         self.copies = zeros(size * self.demands)
         self.spare = -1
-        for a in range(size - 1, self.targets - 1, -1):
+        for a in range(size - 1, self.targets, -1):
             self._give_back(a)
         for n in range(self.targets):
             for i in range(self.by[n], self.by[n + 1]):
-                self.copies[n * self.demands + self.users[i]] = self._hosts(n, self.users[i])
+                self.copies[n * self.demands + self.users[i]] = self._hosts(n, self.users[i], n)
 
         # Steps: those of demand d are from `begin[d]` to `stop[d]` of its `room` places.
         self.room = STEPS
@@ -175,6 +185,7 @@ class Profile:
         """Of the last search: targets, the copies on each, and the number of targets; without: all copies."""
         self.draft = zeros(self.targets * (1 + self.width))
         self.was, self.new = zeros(self.demands), zeros(self.demands)
+        self.rose, self.climbs = zeros(self.demands), zeros(self.demands)
         self.turned = zeros(self.demands)
         self.own: TimedClaim | None = None
         """The reservation that the search takes as free, since it is to be moved."""
@@ -182,6 +193,22 @@ class Profile:
         """The bits of its targets."""
         self.short = False
         """Whether something took more than was free, until that is set back."""
+
+    def _note_uses(self, d: int) -> None:
+        """Note on which numbers of a target the copies of a demand depend."""
+        kernel = self.kernel
+        uses = np.asarray(self.uses)[d * self.width : (d + 1) * self.width]
+        inner = np.asarray(kernel.inner_type)[kernel.inner[d] : kernel.inner[d + 1]].tolist()
+        for t in range(self.types):
+            if self.need[d * self.types + t] or t in inner:
+                uses[self.column[t] : self.column[t + 1]] = 1
+                self.several[d] |= self.column[t + 1] - self.column[t] > 1
+        if kernel.level[d] >= 0:
+            self.several[d] = 1
+            if kernel.alone[d]:
+                of = np.asarray(kernel.vertex).reshape(-1, self.targets, kernel.width)[kernel.level[d]]
+                uses[: self.pools] |= (of >= 0).any(axis=0)
+        uses[self.pools], uses[self.pools + 1] = self.idle[d], 1
 
     # --- storage --------------------------------------------------------------------------------
 
@@ -280,7 +307,8 @@ class Profile:
 
         A reservation of the job has to be withdrawn before, since it would be counted, too.
         """
-        claim = TimedClaim(self.now, self._later(end), self._rows_of(job))
+        rows = self._rows_of(job)
+        claim = TimedClaim(self.now, self._later(end), rows, rows[:0])
         self.running[job] = claim
         self._shift(claim.rows, claim.begin, claim.end, -1)
         self._note_end(job, claim.end)
@@ -325,21 +353,21 @@ class Profile:
                 rows[to] = n
                 self.slot[n] = to + 1
                 to += size
-            rows[self.slot[n] + self.types + (0 if touches else 1)] = 1
+            rows[self.slot[n] + self.pools + (0 if touches else 1)] = 1
         for i in range(len(cells)):
             home = self.home[cells[i]]
-            if home >= 0 and self.slot[home // self.types]:
-                rows[self.slot[home // self.types] + home % self.types] += units[i]
+            if home >= 0 and self.slot[home // self.pools]:
+                rows[self.slot[home // self.pools] + home % self.pools] += units[i]
         for i in range(0, to, size):
             self.slot[rows[i]] = 0
         return rows[:to]
 
-    def reserve(self, job: int, kind: int, begin: float, end: float) -> None:
+    def reserve(self, job: int, begin: float, end: float) -> None:
         """Book the placement that was found last for a job, from `begin` until `end` (seconds)."""
-        self._write(self.demand[kind])
-        rows = zeros(self.count * (1 + self.width))
-        rows[:] = self.draft[: len(rows)]
-        self.reserved[job] = TimedClaim(begin, end, rows)
+        numbers = zeros(self.count * (2 + self.width))
+        rows, copies = numbers[: self.count * (1 + self.width)], numbers[self.count * (1 + self.width) :]
+        rows[:], copies[:] = self.draft[: len(rows)], self.number[: self.count]
+        self.reserved[job] = TimedClaim(begin, end, rows, copies)
         self._shift(rows, begin, end, -1)
 
     def withdraw(self, job: int) -> None:
@@ -347,15 +375,18 @@ class Profile:
         claim = self.reserved.pop(job)
         self._shift(claim.rows, claim.begin, claim.end, 1)
 
-    def take(self, kind: int, begin: float, end: float) -> None:
+    def take(self, begin: float, end: float) -> None:
         """Book the placement that was found last for good, from `begin` until `end` (seconds)."""
-        self._write(self.demand[kind])
         self._shift(self.draft[: self.count * (1 + self.width)], begin, end, -1)
 
     def take_targets(self, begin: float, end: float) -> None:
         """Shut the targets of the placement that was found last, from `begin` until `end` (seconds)."""
-        self._write(-1)
-        self._shift(self.draft[: self.count * (1 + self.width)], begin, end, -1)
+        size = 1 + self.width
+        for i in range(self.count):
+            for k in range(i * size, (i + 1) * size):
+                self.draft[k] = 0
+            self.draft[i * size], self.draft[(i + 1) * size - 1] = self.found[i], 1
+        self.take(begin, end)
 
     def shut(self, targets: Integers, begin: float, end: float) -> None:
         """Shut some targets to all jobs from `begin` until `end` (seconds)."""
@@ -363,18 +394,56 @@ class Profile:
         rows[:, 0], rows[:, self.width] = np.asarray(self.rank)[targets], 1
         self._shift(view(rows.reshape(-1)), begin, end, -1)
 
-    def _write(self, d: int) -> None:
-        """Write the rows of the last placement to `draft`; of demand -1 they shut the targets."""
-        to = 0
+    def _write(self, d: int, start: float, end: float) -> None:
+        """Write the rows of a placement in a window to `draft`."""
+        size, to = 1 + self.width, 0
         for i in range(self.count):
-            self.draft[to] = self.found[i]
-            to += 1
+            n, number = self.found[i], self.number[i]
+            for k in range(to, to + size):
+                self.draft[k] = 0
+            self.draft[to] = n
+            if self.several[d]:
+                self._gather(n, start, end)
             for t in range(self.types):
-                self.draft[to] = 0 if d < 0 else self.number[i] * self.need[d * self.types + t]
-                to += 1
-            self.draft[to] = 1 if d >= 0 else 0
-            self.draft[to + 1] = 1 if d < 0 or self.whole[d] else 0
-            to += 2
+                self._draw(to + 1, t, number * self.need[d * self.types + t], -1, 0)
+            if self.several[d] and self.kernel.level[d] >= 0 and not self.whole[d]:
+                self._draw_within(d, n, number, to + 1)
+            self.draft[to + size - 2] = 1
+            self.draft[to + size - 1] = 1 if self.whole[d] else 0
+            to += size
+
+    def _draw(self, to: int, t: int, units: int, v: int, of: int) -> None:
+        """Take units of a type from the first pools on (or from the last): of all, or of one vertex."""
+        low, high = self.column[t], self.column[t + 1]
+        if high - low == 1:
+            self.draft[to + low] += units
+            return
+        base = self.targets * self.width
+        for i in range(high - low):
+            pool = high - 1 - i if self.kernel.last else low + i
+            if v < 0 or self.kernel.vertex[of + pool] == v:
+                taken = max(0, min(units, self.free[base + pool]))
+                self.draft[to + pool] += taken
+                units -= taken
+
+    def _draw_within(self, d: int, n: int, number: int, to: int) -> None:
+        """Take copies of what a demand takes of the vertices within a target, from the first vertex on."""
+        kernel, target = self.kernel, self.order[n]
+        kernel.host_within(d, target, self.free, self.targets * self.width)
+        at = kernel.level[d] * self.targets + target
+        of = at * kernel.width
+        most = 1 if kernel.alone[d] else number * kernel.times[d]
+        left = number * kernel.times[d] * kernel.distinct[d]
+        for v in range(kernel.vertices[at]):
+            copies = min(left, most, kernel.hosted[v])
+            left -= copies
+            if kernel.alone[d]:
+                for pool in range(self.pools):
+                    if copies and kernel.vertex[of + pool] == v:
+                        self.draft[to + pool] += kernel.full[target * kernel.width + pool]
+                continue
+            for i in range(kernel.inner[d], kernel.inner[d + 1]):
+                self._draw(to, kernel.inner_type[i], copies * kernel.inner_per[i], v, of)
 
     def _shift(self, rows: Any, begin: float, end: float, sign: int) -> None:
         """Take (-1) or free (1) the rows of a claim from `begin` until `end`."""
@@ -403,12 +472,18 @@ class Profile:
             for i in range(low, high):
                 d = self.users[i]
                 self.was[d] = self.new[d] = self.copies[before * self.demands + d]
+                self.climbs[d] = self.several[d] and self._climbs(d, before, a)
         start = last = a
         turned = False
         while a == start or self.time[a] < end:
             b = self.next[a]
             if b < 0 or self.time[b] > end:
                 b = self._split(a, end)
+            for i in range(low, high if self.kernel.divided else low):
+                d = self.users[i]
+                if self.several[d]:
+                    self.rose[d] = self.copies[a * self.demands + d] if self.climbs[d] else 0
+                    self.climbs[d] = self._climbs(d, a, b)
             for i in range(self.width):
                 self.free[a * self.width + i] += sign * rows[at + 1 + i]
             if sign < 0 and self._lacks(a):
@@ -417,12 +492,18 @@ class Profile:
                 d = self.users[i]
                 was = self.copies[a * self.demands + d]
                 # Taking never adds a copy.
-                new = 0 if was == 0 and sign < 0 else self._hosts(a, d)
+                new = 0 if was == 0 and sign < 0 else self._hosts(a, d, n)
                 self.copies[a * self.demands + d] = new
-                if before >= 0 or a != start:
-                    self._note(d, self.time[a], was - self.was[d], new - self.new[d])
-                elif new != was:
-                    self._add(d, self.begin[d], new - was)
+                if before < 0 and a == start:
+                    if new != was:
+                        self._add(d, self.begin[d], new - was)
+                else:
+                    if self.several[d]:
+                        rises = new if self._climbs(d, before if a == start else last, a) else 0
+                        rises -= self.rose[d]
+                    else:
+                        rises = max(0, new - self.new[d]) - max(0, was - self.was[d])
+                    self._note(d, self.time[a], rises, new - self.new[d] - was + self.was[d])
                 self.was[d] = was
                 self.new[d] = new
                 if (was > 0) != (new > 0):
@@ -432,7 +513,11 @@ class Profile:
         for i in range(low, high):
             d = self.users[i]
             copies = self.copies[a * self.demands + d]
-            self._note(d, end, copies - self.was[d], copies - self.new[d])
+            if self.several[d]:
+                rises = (copies if self._climbs(d, last, a) else 0) - (copies if self.climbs[d] else 0)
+            else:
+                rises = max(0, copies - self.new[d]) - max(0, copies - self.was[d])
+            self._note(d, end, rises, self.was[d] - self.new[d])
         if turned:
             for i in range(low, high):
                 d = self.users[i]
@@ -447,39 +532,54 @@ class Profile:
     def _lacks(self, a: int) -> bool:
         """Whether less than nothing is free in a segment, or a target is shut beside other claims."""
         base = a * self.width
-        for t in range(self.types):
-            if self.free[base + t] < 0:
+        for pool in range(self.pools):
+            if self.free[base + pool] < 0:
                 return True
-        shut = self.free[base + self.types + 1]
-        return shut < -1 or (shut < 0 and self.free[base + self.types] < -1)
+        shut = self.free[base + self.pools + 1]
+        return shut < -1 or (shut < 0 and self.free[base + self.pools] < -1)
 
-    def _hosts(self, a: int, d: int) -> int:
+    def _climbs(self, d: int, a: int, b: int) -> bool:
+        """Whether more is free, in a pool that a demand uses, in segment b than in segment a before it."""
+        for i in range(self.width):
+            if (
+                self.uses[d * self.width + i]
+                and self.free[b * self.width + i] > self.free[a * self.width + i]
+            ):
+                return True
+        return False
+
+    def _hosts(self, a: int, d: int, n: int) -> int:
         """Return the copies of a demand that a target hosts in a segment."""
         base = a * self.width
-        if self.free[base + self.types + 1] < 0 or (self.idle[d] and self.free[base + self.types] < 0):
+        if self.free[base + self.pools + 1] < 0 or (self.idle[d] and self.free[base + self.pools] < 0):
             return 0
-        copies = self.most[d]
+        copies, several = self.most[d], self.several[d]
         for t in range(self.types):
             per = self.need[d * self.types + t]
             if per:
-                units = self.free[base + t]
+                units = self.free[base + self.column[t]]
+                if several:
+                    units = 0
+                    for pool in range(self.column[t], self.column[t + 1]):
+                        units += max(0, self.free[base + pool])
                 if units < per:  # a rounded end of one reservation may be beyond the begin of another
                     return 0
                 if per > 1:
                     units //= per
                 copies = min(copies, units)
+        if several and copies and self.kernel.level[d] >= 0:
+            copies = min(copies, self.kernel.host_within(d, self.order[n], self.free, base))
         return copies
 
-    def _note(self, d: int, time: float, was: int, new: int) -> None:
-        """Note by how much the copies on a target rise at a time, and rose there before."""
-        if was == new:
+    def _note(self, d: int, time: float, rises: int, more: int) -> None:
+        """Note by how much more the copies on a target rise at a time, and by how much more they are then."""
+        if rises == 0 and more == 0:
             return
         i = self._step(d, time)
         if i == self.stop[d] or self.at[d * self.room + i] != time:
             i = self._insert(d, i, time)
-        rises, rose = max(0, new), max(0, was)
-        self.rise[d * self.room + i] += rises - rose
-        self._add(d, i, new - was)
+        self.rise[d * self.room + i] += rises
+        self._add(d, i, more)
 
     def _add(self, d: int, i: int, more: int) -> None:
         at = d * self.room + i
@@ -669,45 +769,67 @@ class Profile:
                     left -= copies
                     if left == 0:
                         self.count = to
+                        self._write(d, start, end)
                         return True
         self.count = amount - left
         return False
 
     def _least(self, n: int, d: int, start: float, end: float) -> int:
-        """Return the least copies that a target hosts in a window."""
+        """Return the copies that a target hosts by the least that is free in a window."""
         a = self._head(n)
         b = self.next[a]
         while b >= 0 and self.time[b] <= start:
             a = b
             b = self.next[a]
         copies = self.copies[a * self.demands + d]
+        if copies and self.several[d]:
+            self._gather(n, start, end)
+            return self._hosts(self.targets, d, n)
         mine = self.own is not None and self.mine[n >> 6] & BIT[n & 63] != 0
         while b >= 0 and self.time[b] < end and copies > 0:
             a = b
             b = self.next[a]
             here = self.copies[a * self.demands + d]
-            if mine:
-                here = self._hosts_beside(a, d, n, end)
+            if mine and self._is_own(a, end):
+                assert self.own is not None
+                at, rows = self.slot[n], self.own.rows
+                for i in range(self.width):
+                    self.free[a * self.width + i] += rows[at + i]
+                here = self._hosts(a, d, n)
+                for i in range(self.width):
+                    self.free[a * self.width + i] -= rows[at + i]
             copies = min(copies, here)
         return copies
 
-    def _hosts_beside(self, a: int, d: int, n: int, end: float) -> int:
-        """Return the copies in a segment up to the end of a window if the reservation to be moved is free."""
-        own = self.own
-        assert own is not None
+    def _gather(self, n: int, start: float, end: float) -> None:
+        """Write the least free numbers of a target in a window to segment `targets`."""
+        a = self._head(n)
         b = self.next[a]
+        while b >= 0 and self.time[b] <= start:
+            a = b
+            b = self.next[a]
+        to = self.targets * self.width
+        for i in range(self.width):
+            self.free[to + i] = self.free[a * self.width + i]
+        own, at = self.own, self.slot[n]
+        while b >= 0 and self.time[b] < end:
+            a = b
+            b = self.next[a]
+            beside = own is not None and at > 0 and self._is_own(a, end)
+            for i in range(self.width):
+                units = self.free[a * self.width + i]
+                if own is not None and beside:
+                    units += own.rows[at + i]
+                self.free[to + i] = min(self.free[to + i], units)
+
+    def _is_own(self, a: int, end: float) -> bool:
+        """Whether the reservation to be moved is in all of a segment up to the end of a window."""
+        own, b = self.own, self.next[a]
+        assert own is not None
         if b >= 0 and self.time[b] < end:
             end = self.time[b]
         # A segment that begins before the reservation, or ends behind it, has a time without it.
-        if self.time[a] < own.begin or end > own.end:
-            return self.copies[a * self.demands + d]
-        at, rows = self.slot[n], own.rows
-        for i in range(self.width):
-            self.free[a * self.width + i] += rows[at + i]
-        copies = self._hosts(a, d)
-        for i in range(self.width):
-            self.free[a * self.width + i] -= rows[at + i]
-        return copies
+        return self.time[a] >= own.begin and end <= own.end
 
     def move(self, job: int, kind: int, seconds: float, before: float) -> float:
         """Move a reservation to the earliest start before a time (and its own), or change nothing.
@@ -730,25 +852,19 @@ class Profile:
         self.own = None
         if start < NEVER:
             self.withdraw(job)
-            self.reserve(job, kind, start, end_of(start, seconds))
+            self.reserve(job, start, end_of(start, seconds))
         return start
 
     def least(self, begin: float, end: float) -> Integers:
         """Return for each target of the kernel the least free numbers in a window.
 
-        These are the units of each type, and then less one for each claim that touches the target, and that
+        These are the units of each pool, and then less one for each claim that touches the target, and that
         shuts it.
         """
         found = np.empty((self.targets, self.width), dtype=np.int64)
         for n in range(self.targets):
-            a = self._head(n)
-            rows: list[Integers] = []
-            while a >= 0 and (not rows or self.time[a] < end):
-                b = self.next[a]
-                if b < 0 or self.time[b] > begin:
-                    rows.append(np.asarray(self.free)[a * self.width : (a + 1) * self.width])
-                a = b
-            found[self.order[n]] = np.min(rows, axis=0)
+            self._gather(n, begin, end)
+            found[self.order[n]] = self.free[self.targets * self.width : (self.targets + 1) * self.width]
         return found
 
     def next_now(self, jobs: Any, at: int, kinds: Any, seconds: Any) -> int:
@@ -779,33 +895,48 @@ class Profile:
             at += 1
         return at
 
-    def placement(self) -> tuple[Integers, Integers]:
-        """Return the targets of the placement that was found last, and the copies on each."""
+    def placement(self) -> tuple[Integers, Integers, Integers]:
+        """Return the targets of the placement that was found last, the copies, and the units of each pool."""
         found: Integers = np.asarray(self.order)[np.asarray(self.found)[: self.count]]
-        return found, np.asarray(self.number)[: self.count].copy()
+        size = 1 + self.width
+        rows = np.asarray(self.draft)[: self.count * size].reshape(-1, size)
+        return found, np.asarray(self.number)[: self.count].copy(), rows[:, 1 : 1 + self.pools].flatten()
 
-    def place_of(self, job: int, kind: int) -> tuple[list[int], list[int]]:
-        """Return the targets of a reservation, and the copies on each."""
-        d = self.demand[kind]
-        rows = np.asarray(self.reserved[job].rows).reshape(-1, 1 + self.width)
-        need = np.asarray(self.need).reshape(self.demands, self.types)[d]
-        t = int(need.argmax())
-        copies = rows[:, 1 + t] // need[t] if need[t] and not self.whole[d] else np.ones(len(rows), np.int64)
-        return np.asarray(self.order)[rows[:, 0]].tolist(), copies.tolist()
+    def place_of(self, job: int) -> tuple[list[int], list[int], list[int]]:
+        """Return the targets of a reservation, the copies on each, and the units of each of its pools."""
+        claim = self.reserved[job]
+        rows = np.asarray(claim.rows).reshape(-1, 1 + self.width)
+        targets = np.asarray(self.order)[rows[:, 0]]
+        return targets.tolist(), list(claim.copies), rows[:, 1 : 1 + self.pools].reshape(-1).tolist()
 
-    def has(self, kind: int, place: tuple[Any, Any], begin: float, end: float) -> bool:
-        """Whether targets have these copies of a kind from `begin` until `end` (seconds)."""
-        d = self.demand[kind]
-        for target, copies in zip(*place, strict=True):
-            if self._least(self.rank[target], d, begin, end) < copies:
+    def has(self, kind: int, place: tuple[Any, Any, Any], begin: float, end: float) -> bool:
+        """Whether targets have the copies and units of a place from `begin` until `end` (seconds)."""
+        d, (targets, copies, units) = self.demand[kind], place
+        if len(units) != len(targets) * self.pools:
+            return False  # pools were told apart, and are not any more, or the other way round
+        for i in range(len(targets)):
+            if self._least(self.rank[targets[i]], d, begin, end) < copies[i]:
                 return False
+            if self.several[d]:  # what is free is gathered
+                for pool in range(self.pools):
+                    if units[i * self.pools + pool] > max(0, self.free[self.targets * self.width + pool]):
+                        return False
         return True
 
-    def put(self, targets: Any, copies: Any) -> None:
-        """Take copies on some targets as the placement that was found last."""
-        self.count = len(targets)
+    def put(self, kind: int, place: tuple[Any, Any, Any]) -> bool:
+        """Take a place as the placement that was found last; return whether it is one in these pools."""
+        targets, copies, units = place
+        if len(units) != len(targets) * self.pools:
+            return False
+        self.count, size = len(targets), 1 + self.width
+        whole = self.whole[self.demand[kind]]
         for i in range(self.count):
             self.found[i], self.number[i] = self.rank[targets[i]], copies[i]
+            self.draft[i * size] = self.found[i]
+            for pool in range(self.pools):
+                self.draft[i * size + 1 + pool] = units[i * self.pools + pool]
+            self.draft[(i + 1) * size - 2], self.draft[(i + 1) * size - 1] = 1, 1 if whole else 0
+        return True
 
     # --- checks ---------------------------------------------------------------------------------
 
@@ -822,11 +953,14 @@ class Profile:
     def check(self) -> None:
         """Assert that copies, totals, rises and bits are those of the free numbers."""
         lists = [self.segments(self.order[n]) for n in range(self.targets)]
+        cells: list[list[int]] = []
         for n, each in enumerate(lists):
             a = self.first[n]
             users = set(self.users[self.by[n] : self.by[n + 1]])
+            cells.append([])
             for time, _, copies in each:
-                assert [self._hosts(a, d) if d in users else 0 for d in range(self.demands)] == copies
+                assert [self._hosts(a, d, n) if d in users else 0 for d in range(self.demands)] == copies
+                cells[n].append(a)
                 a = self.next[a]
                 assert a < 0 or self.time[a] > time
             assert all(x[1] != y[1] for x, y in pairwise(each))
@@ -839,20 +973,24 @@ class Profile:
             places = [0] * self.targets
             before: list[int] | None = None
             for time in times:
+                rise = 0
                 for n, each in enumerate(lists):
+                    was = each[places[n]][2][d]
                     while places[n] + 1 < len(each) and each[places[n] + 1][0] <= time:
                         places[n] += 1
+                        new, a = each[places[n]][2][d], cells[n][places[n]]
+                        if not self.several[d]:
+                            rise += max(0, new - was)
+                        elif self._climbs(d, cells[n][places[n] - 1], a):
+                            rise += new
                 copies = [each[place][2][d] for each, place in zip(lists, places, strict=True)]
-                if before is not None and copies == before:
+                if before is not None and copies == before and not rise:
                     continue
                 assert i < self.stop[d]
                 assert self.at[base + i] == time or (before is None and self.at[base + i] <= time)
                 assert self.total[base + i] == sum(copies)
                 assert self.change[base + i] == 0
-                if before is not None:
-                    assert self.rise[base + i] == sum(
-                        max(0, new - was) for new, was in zip(copies, before, strict=True)
-                    )
+                assert before is None or self.rise[base + i] == rise
                 cell = self.row[base + i]
                 used[cell] += 1
                 bits = self.bits[cell * self.words : (cell + 1) * self.words]

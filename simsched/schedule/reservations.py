@@ -131,7 +131,7 @@ class CountedReservations:
             kind, seconds, place = self._kind[job], self._seconds[job], places.get(job)
             begin = found = max(start, now)
             if place is not None and profile.has(kind, place, begin, end_of(begin, seconds)):
-                profile.put(*place)
+                profile.put(kind, place)
             else:
                 found = profile.earliest(kind, seconds, begin, end_of(end_of(begin, 0), 0))
             if found < NEVER:
@@ -152,14 +152,14 @@ class CountedReservations:
         now = self._supply.now
         begin = now if start == end_of(now, 0) else start
         end = max(end_of(begin, self._seconds[job]), end_of(start, 0))
-        self._profile.reserve(job, self._kind[job], start, end)
+        self._profile.reserve(job, start, end)
 
-    def reserve_targets(self, job: int, start: float, until: float) -> None:
+    def reserve_targets(self, job: int, start: float, until: float) -> None:  # noqa: ARG002
         """Shut the targets of the placement that was found last."""
         if self._kinds.on_targets:
             self._profile.take_targets(start, until)
         else:  # where counts decide for `slurm`, an execution target has one unit at most
-            self._profile.take(self._kind[job], start, until)
+            self._profile.take(start, until)
 
     def withdraw(self, job: int) -> None:
         """Take back a reservation."""
@@ -209,15 +209,16 @@ class CountedReservations:
             self._profile.start(job, end_of(self._supply.now, self._seconds[job]))
 
     def places(self) -> dict[int, Any]:
-        """Return job → targets, and copies on each."""
+        """Return job → targets, copies on each, and units of each of their pools."""
         profile = self._profile
-        return {job: profile.place_of(job, self._kind[job]) for job in profile.reserved}
+        return {job: profile.place_of(job) for job in profile.reserved}
 
     def put(self, job: int, start: float, place: Any) -> bool:
         """Reserve copies on given targets."""
         if not isinstance(place, tuple):
             return False
-        self._profile.put(*place)
+        if not self._profile.put(self._kind[job], place):
+            return False
         self.reserve(job, start)
         return True
 

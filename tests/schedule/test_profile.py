@@ -13,7 +13,7 @@ import pytest
 from simsched._version import kernel_is_compiled
 from simsched.match import kernel
 from simsched.schedule import profile
-from tests.reference.plain_profile import IDLE, OPEN, UP, Demand, PlainProfile
+from tests.reference.plain_profile import IDLE, OPEN, UP, Demand, Inner, PlainProfile
 
 MANY = 1 << 40
 
@@ -43,6 +43,8 @@ class Case:
         widths = r.integers(1, 4, int(r.integers(1, 4)))
         self.columns = np.concatenate([[0], np.cumsum(widths)])
         width, types = self.columns[-1], len(widths)
+        self.divided = bool(r.random() < 0.6)
+        """Whether demands take vertices within targets."""
         leaves = np.arange(n * width).reshape(n, width)
         leaves[r.random(leaves.shape) < 0.2] = -1
         self.units = r.integers(0, 9, n * width)
@@ -59,7 +61,10 @@ class Case:
             if not need.any() and not whole:
                 most = 1
             may = r.random(n) < 0.8
-            self.demands.append(Demand(need, gate, most, whole, may))
+            inner = self.drawn_inner(types) if self.divided and not whole and r.random() < 0.7 else None
+            if inner is not None:
+                need = np.zeros(types, np.int64) if inner.alone else np.where(inner.need > 0, 0, need)
+            self.demands.append(Demand(need, gate, most, whole, may, inner))
             rows.append((gate, most, whole))
             draws.append([(t, int(each)) for t, each in enumerate(need) if each or whole])
         self.kinds = [
@@ -67,6 +72,11 @@ class Case:
         ]
         self.use, self.held = np.zeros(n, np.int64), np.zeros(n, np.uint8)
         free = self.units.copy()
+        count = int(r.integers(1, 4))
+        vertices = np.where(leaves < 0, -1, r.integers(-1, count, leaves.shape))
+        full = np.where(leaves >= 0, self.units[leaves], 0)
+        inner = [d.inner and self.as_given(d.inner) for d in self.demands]
+        within = kernel.Within(np.full((1, n), count), vertices[None], full, inner)
         self.kernel = kernel_class(
             leaves,
             self.columns.tolist(),
@@ -77,17 +87,21 @@ class Case:
             self.kinds,
             # no leaf pool has words: units are counted
             (free, self.use, self.held, np.zeros(0, np.uint64), np.zeros(n * width + 1, np.int64)),
-            last=bool(r.random() < 0.5),
+            last=(last := bool(r.random() < 0.5)),
             written=None,  # every claim is placed here
+            within=within if self.divided else None,
         )
         self.free = free
-        sums = [
-            np.where(leaves >= 0, self.units[leaves], 0)[:, low:high].sum(axis=1)
-            for low, high in zip(self.columns[:-1], self.columns[1:], strict=True)
-        ]
-        self.capacity = np.column_stack(sums)
-        plain = [Demand(d.need, d.gate, d.most, d.whole, d.may[self.order]) for d in self.demands]
-        self.plain = PlainProfile(self.capacity[self.order], plain)
+        self.pool = np.repeat(np.arange(types), widths)
+        """The pool of each column: of all of one type, or each by itself."""
+        if self.divided:
+            self.pool = np.arange(width)
+        self.capacity = np.zeros((n, self.pool[-1] + 1), np.int64)
+        for column, pool in enumerate(self.pool):
+            self.capacity[:, pool] += full[:, column]
+        plain = [Demand(d.need, d.gate, d.most, d.whole, d.may[self.order], d.inner) for d in self.demands]
+        pools = np.repeat(np.arange(types), widths) if self.divided else np.arange(types)
+        self.plain = PlainProfile(self.capacity[self.order], plain, pools, vertices[self.order], last)
         self.running, self.number = {}, 0
         for _ in range(r.integers(0, 6)):
             self.start_somewhere()
@@ -97,14 +111,26 @@ class Case:
             self.profile.start(job, end)
         self.compare()
 
+    def drawn_inner(self, types):
+        """What a copy takes of vertices within a target, drawn at random."""
+        r = self.rng
+        need = np.where(r.random(types) < 0.6, r.integers(1, 4, types), 0)
+        need[r.integers(types)] = 1
+        return Inner(need, int(r.integers(1, 3)), bool(r.random() < 0.5), int(r.integers(1, 3)))
+
+    def as_given(self, inner):
+        """The same as a kernel is given it."""
+        pairs = [(t, int(each)) for t, each in enumerate(inner.need) if each]
+        return 0, inner.distinct, inner.alone, inner.times, pairs
+
     def seconds(self):
         return float(self.rng.choice([0, 1, 2, 3, 5, 8, 20, 50, inf]))
 
     def start_somewhere(self):
         """Start a job on the first places, in the kernel only; return it, or None if nothing fits."""
         kind = int(self.rng.integers(len(self.kinds)))
-        if not self.kernel.place(kind):
-            return None
+        if self.demands[self.kinds[kind][0]].inner is not None or not self.kernel.place(kind):
+            return None  # the kernel does not place what takes vertices
         return self.claim(kind, self.plain.now + self.seconds())
 
     def claim(self, kind, end):
@@ -126,8 +152,7 @@ class Case:
         taken = np.zeros_like(self.capacity)
         where, columns = np.nonzero(np.isin(self.leaves, cells) & (self.leaves >= 0))
         for n, column in zip(where, columns, strict=True):
-            type_ = np.searchsorted(self.columns, column, side="right") - 1
-            taken[n, type_] += units[cells == self.leaves[n, column]].sum()
+            taken[n, self.pool[column]] += units[cells == self.leaves[n, column]].sum()
         touched = np.zeros(len(self.leaves), bool)
         touched[targets] = True
         at = self.order
@@ -150,13 +175,15 @@ class Case:
     def compare(self):
         """Compare the copies at each time, and look for a few kinds."""
         self.profile.check()
-        present = np.zeros(len(self.demands), np.int64)
+        present, known = np.zeros(len(self.demands), np.int64), {}
         for target in range(len(self.capacity)):
             n = self.order.tolist().index(target)
             times = self.profile.segments(target)
             present += times[0][2]
             for time, _, copies in times:
-                assert copies == [self.plain.copies(d, time)[n] for d in range(len(self.demands))]
+                if time not in known:
+                    known[time] = [self.plain.copies(d, time) for d in range(len(self.demands))]
+                assert copies == [each[n] for each in known[time]]
         for kind, (d, amount) in enumerate(self.kinds):
             now = self.plain.copies(d, self.plain.now).sum()
             assert present[d] == now
@@ -175,10 +202,10 @@ class Case:
         return found, place
 
     def is_place(self, place):
-        targets, copies = self.profile.placement()
-        assert [(self.order[n], place[n]) for n in place.nonzero()[0]] == list(
-            zip(targets, copies, strict=True)
-        )
+        targets, copies, units = self.profile.placement()
+        some = place.copies.nonzero()[0]
+        assert [(self.order[n], place.copies[n]) for n in some] == list(zip(targets, copies, strict=True))
+        assert units.tolist() == place.units[some].reshape(-1).tolist()
 
     def act(self):
         """One change at random, in both."""
@@ -199,15 +226,15 @@ class Case:
                 name = f"job {self.number}"
                 self.number += 1
                 if r.random() < 0.25:
-                    plain.take(f"shut {name}", start, end, targets=place.nonzero()[0])
+                    plain.take(f"shut {name}", start, end, targets=place.copies.nonzero()[0])
                     profile.take_targets(start, end)
                 elif r.random() < 0.15:
                     plain.take(f"taken {name}", start, end, d, place)
-                    profile.take(kind, start, end)
+                    profile.take(start, end)
                 else:
                     plain.take(name, start, end, d, place)
                     plain.claims[name].kind = kind
-                    profile.reserve(name, kind, start, end)
+                    profile.reserve(name, start, end)
         elif what == 4 and reserved:
             name = str(r.choice(reserved))
             profile.withdraw(name)
@@ -249,17 +276,16 @@ class Case:
             profile.move_end(job, end)
         elif what == 9:
             seconds = self.seconds()
-            start, _ = self.look(kind, seconds, plain.now, nextafter(plain.now, inf))
-            if start == plain.now:
-                targets, copies = profile.placement()
-                assert self.kernel.place_on(kind, targets, copies)
-                took = dict(zip(targets.tolist(), copies.tolist(), strict=True))
+            start, place = self.look(kind, seconds, plain.now, nextafter(plain.now, inf))
+            if start == plain.now and self.demands[d].inner is None:
+                targets, copies, units = profile.placement()
+                assert self.kernel.place_on(kind, targets, copies, units)
                 assert self.kernel.placement(0)[2].tolist() == targets.tolist()
                 job = self.claim(kind, plain.now + seconds)
                 if not self.demands[d].whole:
-                    need = np.array([took.get(n, 0) for n in self.order])
-                    units = plain.claims[f"running {job}"].units
-                    assert (units == np.outer(need, self.demands[d].need)).all()
+                    found = plain.claims[f"running {job}"].units
+                    assert self.divided or (found == place.units).all()
+                    assert (found.sum(axis=1) == place.units.sum(axis=1)).all()
                 profile.start(job, plain.now + seconds)
 
 
@@ -286,7 +312,7 @@ def test_a_copy_has_the_same_answers_and_leaves_the_first_alone(seed, build):
             seconds = case.seconds()
             start = twin.earliest(kind, seconds, 0, inf)
             if start < inf:
-                twin.take(kind, start, start + seconds)
+                twin.take(start, start + seconds)
         twin.check()
         case.compare()
         twin.become(case.profile)
