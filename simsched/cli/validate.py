@@ -122,10 +122,13 @@ def _report(path: str, args: Arguments) -> Report:
     try:
         return _checked(path, where, args)
     except (SimschedError, OSError, RecursionError, MemoryError) as error:
-        message, expected, place = text_of(error), "", where
-        if isinstance(error, SimschedError):
-            message, expected, place = error.message, error.expected or "", _place(error.where, where)
-        return Report(where, args.kind, 0, (Fault((), message, expected, where=place),))
+        if not isinstance(error, SimschedError):
+            error = SimschedError(text_of(error))
+        faults = [
+            Fault((), one.message, one.expected or "", where=_place(one.where, where))
+            for one in (error, *error.others)
+        ]
+        return Report(where, args.kind, 0, tuple(faults))
 
 
 def _place(place: str | None, where: str) -> str:
@@ -165,8 +168,7 @@ def _from_stdin(text: str, where: str, kind: str) -> Report:
         try:
             return _LOADERS[kind](str(path), where)
         except SimschedError as error:
-            place = (error.where or where).replace(str(path), where)
-            raise type(error)(error.message, where=place, expected=error.expected) from None
+            raise error.renamed(str(path), where) from None
 
 
 def guess_kind(text: str) -> str:
