@@ -278,7 +278,7 @@ def test_queues_priorities_and_hours():
         ([running("A", "0", 5, 4)], [], "running[0]: ends at 4, before its start at 5"),
         ([running("A", "0", 8, 9)], [], "running[0]: starts at 8, after the snapshot's 7"),
         ([{"id": "A", "start": 1}], [], "the resources of the running job are missing (expected R"),
-        ([{"id": "A", "R": granted("0", ONE)}], [], "running[0]: the key 'start' is missing (expected the time"),
+        ([{"id": "A", "R": granted("0", ONE)}], [], "running[0]: the key 'start' is missing (expected"),
         ([{"id": "A", "start": 1, "R": {"version": 2}}], [], "p.json: running[0].R: version: R of version 2"),
         ([{"start": 1}], [], "running[0]: the key 'id' is missing (expected a whole number or a text)"),
         ([running("A", "0", 0, 9, ends=4)], [], "unknown key 'ends'"),

@@ -173,7 +173,7 @@ def test_all_faults_of_a_document_are_told_at_once():
         "jobs[3].parts[2]: 3 is not a table",
         "jobs[4].parts[0].shape: unexpected 'o'",
         "jobs[4].parts[1]: found shape and file",
-        "jobs[6].depends[0]: not a dependency",
+        "jobs[6].depends[0]: 'b' is not a dependency",
         "jobs[6].depends[1]: 3 is not a dependency",
     ]
 
