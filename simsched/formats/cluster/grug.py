@@ -194,12 +194,12 @@ class _Reader:
     def values(self, kind: str, element: Element) -> dict[str, Any]:
         """Return field → value of a node or edge."""
         data = dict(self.defaults[kind])
-        for tag, inner in (pair for child in element.children for pair in _elements(child)):
+        for inner in element.children:
             key = inner.attribute("key", "") or ""
-            if tag == "data" and key not in self.names:
-                place, expected = _at(self.where, inner.line), "one of the <key> ids"
-                raise FormatError(f"data key {key!r} is not declared", where=place, expected=expected)
-            if tag == "data":
+            if inner.name.rpartition(":")[2] == "data":
+                if key not in self.names:
+                    place, expected = _at(self.where, inner.line), "one of the <key> ids"
+                    raise FormatError(f"data key {key!r} is not declared", where=place, expected=expected)
                 data[self.names[key]] = inner.text.strip()
         found: dict[str, Any] = {"line": element.line}
         for name, (key, default, read) in _FIELDS[kind].items():
