@@ -98,10 +98,14 @@ class SimschedError(Exception):
         >>> str(SimschedError("no number", where="log.swf:3").renamed("log.swf", "logs/log.swf"))
         'logs/log.swf:3: no number'
         """
-        rest = (self.where or "").removeprefix(name)
-        if rest == self.where or rest[:1] not in ("", ":", "/", " "):
-            return self
-        return self._placed(given + rest)
+
+        def tell(one: SimschedError) -> SimschedError:
+            rest = (one.where or "").removeprefix(name)
+            return (
+                one if rest == one.where or rest[:1] not in ("", ":", "/", " ") else one._placed(given + rest)
+            )
+
+        return self.retold(tell)
 
     def _placed(self, where: str) -> Self:
         found = type(self)(self.message, where=where, expected=self.expected)

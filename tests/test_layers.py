@@ -15,7 +15,7 @@ PACKAGE = REPOSITORY / "simsched"
 
 #: Room → the rooms it may import from, besides itself.
 LEFT_OF: dict[str, set[str]] = {
-    name: set() for name in ("_version", "errors", "garbage", "human", "text_table", "visible")
+    name: set() for name in ("_version", "arrays", "errors", "garbage", "human", "text_table", "visible")
 }
 LEFT_OF["text_table"] = {"errors", "visible"}
 LEFT_OF["arguments"] = {"errors"}  # what functions of the Python interface begin with
@@ -27,7 +27,7 @@ LEFT_OF["extras"] = {"errors"}  # how to install an optional library
 LEFT_OF["files"] = {"errors"}  # files that are written as a whole or not at all
 LEFT_OF["folders"] = {"errors", "files"}  # folders of results, the same way
 LEFT_OF["formats"] = {"arguments", "bundled", "cycles", "declare", "errors", "extras", "files", "folders"}
-LEFT_OF["formats"] |= {"garbage", "human", "plugins", "text_table", "visible"}
+LEFT_OF["formats"] |= {"arrays", "garbage", "human", "plugins", "text_table", "visible"}
 LEFT_OF["graph"] = LEFT_OF["formats"] | {"formats"}
 LEFT_OF["match"] = LEFT_OF["graph"] | {"graph"}
 LEFT_OF["schedule"] = LEFT_OF["match"] | {"match"}

@@ -122,6 +122,8 @@ def _declared() -> dict[str, dict[str, Any]]:
     from simsched.study.spec.study_tables import StudyTable
     from simsched.workload.models.log_model import ModelTable
     from simsched.workload.models.mix import Mix
+    from simsched.workload.queue_snapshot.load_snapshot import SnapshotTable
+    from simsched.workload.queue_snapshot.snapshot import DetailsEntry
     from simsched.workload.readers.jobs_yaml import jobs_schema
     from simsched.workload.readers.tables.column_map import ColumnMap
 
@@ -142,5 +144,6 @@ def _declared() -> dict[str, dict[str, Any]]:
     tables = {key: one for key, one in config["properties"].items() if '"properties"' in json.dumps(one)}
     config["properties"] |= {"policy": POLICY.schema, "calibration": {"type": "object"}}
     tables |= {"cluster-recipe": RecipeTable.schema(), "jobs": jobs_schema(), "study": StudyTable.schema()}
+    tables |= {"queue-details": DetailsEntry.schema(), "queue-snapshot": SnapshotTable.schema()}
     tables |= {"mix": Mix.schema(), "log-model": ModelTable.schema()}
     return {"config": config, "column-map": ColumnMap.schema(), **tables}

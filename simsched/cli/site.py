@@ -102,27 +102,20 @@ def run_show(args: Arguments) -> int:
 
 
 def _text(site: Site) -> Iterator[str]:
-    from simsched.site import site_tables as tables
+    from simsched.site.site_tables import notes_by_kind, tables
 
     source = f", from {site.format}" if site.format else ""
     size, number = len(site.cluster.index), len(site.queues)
     counts = f"{size:,} node{'s' * (size != 1)}, {number:,} queue{'s' * (number != 1)}"
     yield f"{site.name}: {counts}{source}"
-    rows = [(count, clip_end(hosts, HOSTS), *rest) for count, hosts, *rest in tables.node_rows(site)]
-    yield ""
-    yield from table_lines([tables.NODES, *rows], right=[0])
-    if site.queues:
-        yield ""
-        yield from table_lines([tables.QUEUES, *tables.queue_rows(site)], right=[1, 2])
-    for head, more in (
-        (tables.LIMITS, tables.limit_rows(site)),
-        (tables.PREEMPTION, tables.preemption_rows(site)),
-        (tables.RESERVATIONS, tables.reservation_rows(site)),
-    ):
-        if more:
+    right = {"Nodes": [0], "Queues": [1, 2]}
+    for heading, (columns, rows) in tables(site, HOSTS).items():
+        if rows:
             yield ""
-            yield from table_lines([head, *([clip_end(cell, HOSTS) for cell in row] for row in more)])
-    for heading, notes in tables.notes_by_kind(site).items():
+            if heading not in right:
+                rows = [[clip_end(cell, HOSTS) for cell in row] for row in rows]  # noqa: PLW2901
+            yield from table_lines([columns, *rows], right=right.get(heading, ()))
+    for heading, notes in notes_by_kind(site).items():
         yield ""
         yield f"{heading}:"
         yield from (f"  {text}" for text in notes)

@@ -12,7 +12,7 @@ from simsched.cli.support.verbs import add_verb
 from simsched.declare.answers import extended
 from simsched.declare.flags import Flags, field, flag
 from simsched.declare.kinds import choice
-from simsched.errors import ConfigError, SimschedError
+from simsched.errors import ConfigError, FormatError, SimschedError
 from simsched.formats.text.diagnostics import Fault
 from simsched.formats.text.documents import load_document, name_of, read_text
 from simsched.formats.validate import Report
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from simsched.cli.support.parser import Arguments, Subparsers
 
 REQUEST_KINDS = ("jobspec", "v1", "shape", "constraint")
-OTHER_KINDS = ("r", "jgf", "cluster", "sss", "swf", "workload")
+OTHER_KINDS = ("r", "jgf", "cluster", "sss", "swf", "workload", "queue")
 
 
 class ValidateFlags(Flags, frozen=True, kw_only=True):
@@ -122,10 +122,13 @@ def _report(path: str, args: Arguments) -> Report:
     try:
         return _checked(path, where, args)
     except (SimschedError, OSError, RecursionError, MemoryError) as error:
-        message, expected, place = text_of(error), "", where
-        if isinstance(error, SimschedError):
-            message, expected, place = error.message, error.expected or "", _place(error.where, where)
-        return Report(where, args.kind, 0, (Fault((), message, expected, where=place),))
+        if not isinstance(error, SimschedError):
+            error = SimschedError(text_of(error))
+        faults = [
+            Fault((), one.message, one.expected or "", where=_place(one.where, where))
+            for one in (error, *error.others)
+        ]
+        return Report(where, args.kind, 0, tuple(faults))
 
 
 def _place(place: str | None, where: str) -> str:
@@ -137,7 +140,7 @@ def _place(place: str | None, where: str) -> str:
 
 
 def _checked(path: str, where: str, args: Arguments) -> Report:
-    from simsched.formats.validate import validate_text
+    from simsched.formats.validate import not_recognised, validate_text
 
     kind = args.kind
     if kind in _LOADERS and path != "-":
@@ -145,6 +148,8 @@ def _checked(path: str, where: str, args: Arguments) -> Report:
     text = read_text(path, lenient=kind == "swf")
     if kind == "auto":
         kind = guess_kind(text)
+        if kind == "auto" and (error := not_recognised(text, where)) is not None:
+            raise error
     if kind == "sss":
         from simsched.cli.options.job_objects import judge
 
@@ -165,8 +170,7 @@ def _from_stdin(text: str, where: str, kind: str) -> Report:
         try:
             return _LOADERS[kind](str(path), where)
         except SimschedError as error:
-            place = (error.where or where).replace(str(path), where)
-            raise type(error)(error.message, where=place, expected=error.expected) from None
+            raise error.renamed(str(path), where) from None
 
 
 def guess_kind(text: str) -> str:
@@ -175,13 +179,14 @@ def guess_kind(text: str) -> str:
     >>> guess_kind('{"version": 1, "execution": {}}'), guess_kind("; Version: 2.2"), guess_kind("core=4")
     ('r', 'swf', 'auto')
     """
-    from simsched.formats.machines.recognition import GWF, look_of
+    from simsched.formats.machines.recognition import CLUSTER, WORKLOAD, look_of
+    from simsched.workload.load import detect
     from simsched.workload.readers.sacct_lines import delimiter_of
 
     head = text[:100_000].lstrip("\ufeff \t\r\n")
     if re.match(r"<[?!\w]", head):
         return "jgf" if "<graphml" in head else "sss"
-    if (look := look_of(text)) is not None and look.what == GWF:
+    if detect(head) == "model":
         return "workload"
     if head.startswith(";") or re.match(r"-?\d+(?:[ \t]+-?\d+(?:\.\d+)?){10}", head):
         return "swf"
@@ -189,6 +194,11 @@ def guess_kind(text: str) -> str:
         return "workload"
     if head[:1] in ("{", "["):
         return _json_kind(text)
+    look = look_of(text)
+    if look is not None and (look.role in (CLUSTER, WORKLOAD)) and not look.advice:
+        return look.role
+    if look is not None and look.what.startswith("a queue snapshot"):
+        return "queue"
     keys = set(
         re.findall(r"""(?m)^(?:- *+(?:\{ *+)?)?["']?(\w+)["']?\s*:(?=\s|["'\[{\d]|$)""", head[:20_000])
     )
@@ -214,6 +224,8 @@ def _json_kind(text: str) -> str:
     look = look_of(text)
     if look is not None and look.role in (CLUSTER, WORKLOAD):
         return look.role
+    if look is not None and look.what.startswith("a queue snapshot"):
+        return "queue"
     operators = {"properties", "hostlist", "ranks", "and", "or", "not"}
     return "workload" if "jobs" in keys else "constraint" if operators & keys.keys() else "auto"
 
@@ -277,10 +289,20 @@ def _workload(kind: str | None) -> Callable[[str, str], Report]:
     return check
 
 
+def _queue(path: str, where: str) -> Report:
+    from simsched.workload.queue_snapshot.load_snapshot import load_queue_snapshot
+
+    found = load_queue_snapshot(path)
+    if found is None:
+        raise FormatError("not a queue snapshot", where=where, expected="kind: simsched queue")
+    return Report(where, "job", len(found.running) + len(found.waiting), ())
+
+
 _LOADERS: dict[str, Callable[[str, str], Report]] = {
     "r": _r,
     "jgf": _cluster,
     "cluster": _cluster,
     "swf": _workload("swf"),
     "workload": _workload(None),
+    "queue": _queue,
 }

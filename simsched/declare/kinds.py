@@ -14,9 +14,11 @@ from functools import partial
 from math import inf
 from numbers import Integral, Real
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 from simsched.errors import ConfigError, SimschedError, clip, did_you_mean, path_step
+
+T = TypeVar("T")
 
 MOST = 2**53
 """Numbers of a document are less than this, unless their kind states another bound."""
@@ -79,24 +81,37 @@ def _is_not(value: object, what: str, where: str, expected: str | None) -> Confi
     )
 
 
-def in_turn(reads: Iterable[Callable[[], Any]]) -> list[Any]:
+MOST_FAULTS = 20
+"""The most faults of one document that are looked for."""
+
+
+def in_turn(reads: Iterable[Callable[[], T]]) -> list[T]:
     """Return the results of functions; raise the first of their errors, which has the others with it.
 
     Raises
     ------
     SimschedError
-        with the errors of the other functions as its `others`.
+        with the different errors of the other functions as its `others`, up to `MOST_FAULTS`.
     """
-    found, faults = [], list[SimschedError]()
+    found: list[T] = []
+    faults: list[SimschedError] = []
     for read in reads:
         try:
             found.append(read())
         except SimschedError as error:
             faults += [error, *error.others]
-    if faults:
-        faults[0].others = tuple(faults[1:])
-        raise faults[0]
+            if len(faults) >= MOST_FAULTS:  # a fault of each line of a long file says no more
+                break
+    raise_all(faults)
     return found
+
+
+def raise_all(faults: Iterable[SimschedError]) -> None:
+    """Raise the first of some errors, if there is one, with the other ones that differ as its `others`."""
+    if different := {str(one): one for one in faults}:
+        first, *others = different.values()
+        first.others = tuple(others)
+        raise first
 
 
 def _bound(value: float) -> str:
@@ -195,15 +210,29 @@ def words(what: str) -> ValueKind:
     return matching("\\S", what)
 
 
+_TYPES = {str: "string", int: "integer", float: "number", dict: "object"}
+
+
+def typed(
+    what: str,
+    *types: type,
+    expected: str | None = None,
+    empty: bool = True,
+    make: Callable[[Any], Any] = lambda value: value,
+) -> ValueKind:
+    """Return the kind of values of some types, of which `make` makes others; no boolean is a number."""
+
+    def read(value: Any, where: str) -> Any:
+        if not isinstance(value, types) or isinstance(value, bool) or (value == "" and not empty):
+            raise _is_not(value, what, where, expected)
+        return make(value)
+
+    return ValueKind(read, {"type": [_TYPES[one] for one in types]} | ({} if empty else {"minLength": 1}))
+
+
 def scalar(what: str) -> ValueKind:
     """Return the kind of texts and numbers."""
-
-    def read(value: Any, where: str) -> str | float:
-        if isinstance(value, bool) or not isinstance(value, str | int | float):
-            raise _is_not(value, what, where, "a text or a number")
-        return value
-
-    return ValueKind(read, {"type": ["string", "number"]})
+    return typed(what, str, float, int, expected="a text or a number")
 
 
 def names(
@@ -280,11 +309,11 @@ def sized(kind: ValueKind, least: int = 1, most: int = MOST, *, different: bool 
     return replace(kind, read=read, schema={**kind.schema, **bounds})
 
 
-def or_null(kind: ValueKind) -> ValueKind:
-    """Return the kind of the same values or null."""
+def or_null(kind: ValueKind, null: Any = None) -> ValueKind:
+    """Return the kind of the same values or null, which means the value `null`."""
     return replace(
         kind,
-        read=lambda value, where: None if value is None else kind.read(value, where),
+        read=lambda value, where: null if value is None else kind.read(value, where),
         write=lambda value: None if value is None else kind.write(value),
         schema={"anyOf": [kind.schema, {"type": "null"}]} if kind.schema else {},
     )

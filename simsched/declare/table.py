@@ -18,8 +18,8 @@ from typing import Annotated, Any, ClassVar, NamedTuple, Self, TypeGuard, get_ar
 import msgspec
 from msgspec import field as field  # noqa: PLC0414 (for those that declare)
 
-from simsched.declare.kinds import HIDDEN, ValueKind, in_turn, kind_of, or_null, quoted
-from simsched.errors import ConfigError, did_you_mean
+from simsched.declare.kinds import HIDDEN, ValueKind, kind_of, or_null, quoted, raise_all
+from simsched.errors import ConfigError, SimschedError, did_you_mean
 
 
 class DeclaredField(NamedTuple):
@@ -76,15 +76,24 @@ class Declared(msgspec.Struct, frozen=True, rename="kebab"):
         if isinstance(value, cls):
             return value
         known = fields_of(cls)
-        found = read_keys(value, where, {key: one.kind for key, one in known.items()}, cls.join)
-        for key, one in known.items():
-            if one.required and key not in found and base is None:
-                raise ConfigError(f"the key {key!r} is missing", where=where, expected=_meaning(one))
+        found = cls.given(value, where, complete=base is None)
         given = {known[key].name: item for key, item in found.items()}
         if "where" in cls.__struct_fields__:
             given["where"] = where
         made = cls(**given) if base is None else msgspec.structs.replace(base, **given)
         return made.checked(where)
+
+    @classmethod
+    def given(cls, value: Any, where: str, *, complete: bool = True) -> dict[str, Any]:
+        """Return key → value of the keys that a table of a document has; errors as `read`.
+
+        complete : whether the keys without a default have to be there.
+        """
+        found = read_keys(value, where, kinds_of(cls), cls.join)
+        for one in _required(cls) if complete else ():
+            if one.key not in found:
+                raise ConfigError(f"the key {one.key!r} is missing", where=where, expected=_meaning(one))
+        return found
 
     def checked(self, where: str) -> Self:  # noqa: ARG002 (subclasses use it)
         """Return the value; ConfigError for keys that contradict each other; `where`: its place."""
@@ -159,29 +168,37 @@ def read_keys(value: Any, where: str, kinds: Mapping[str, ValueKind], join: str 
     """
     if not isinstance(value, Mapping):
         raise ConfigError(f"{quoted(value)} is not a table", where=where, expected=", ".join(kinds))
-    optional = {key for key, kind in kinds.items() if kind.optional}
-    spelt = [(_key(key, kinds), key) for key in value]
-    spelt = [(name, key) for name, key in spelt if value[key] is not None or name not in optional]
-    given = dict(spelt)
-
-    def refuse(key: object) -> None:
-        homes = [repr(name) for name, kind in kinds.items() if key in kind.schema.get("properties", {})]
-        hint = f"; it belongs under {' or '.join(homes)}" if homes else did_you_mean(str(key), kinds)
-        error = ConfigError(f"unknown key {key!r}{hint}", where=where, expected=", ".join(kinds))
+    given: dict[str, str] = {}
+    faults: list[SimschedError] = []
+    for key, item in value.items():
+        name = key if key in kinds else _key(key, kinds)
+        kind = kinds.get(name)
+        if item is None and kind is not None and kind.optional:
+            continue
+        if kind is None:
+            homes = [repr(name) for name, kind in kinds.items() if key in kind.schema.get("properties", {})]
+            hint = f"; it belongs under {' or '.join(homes)}" if homes else did_you_mean(str(key), kinds)
+            error = ConfigError(f"unknown key {key!r}{hint}", where=where, expected=", ".join(kinds))
+        elif name in given:
+            error = ConfigError(
+                f"the key {name!r} is given twice", where=where, expected="one spelling of it"
+            )
+        else:
+            given[name] = key
+            continue
         error.key = str(key)
-        raise error
-
-    def refuse_again(key: str) -> None:
-        error = ConfigError(f"the key {key!r} is given twice", where=where, expected="one spelling of it")
-        error.key = given[key]
-        raise error
-
+        faults.append(error)
     place = f"{where}{join}" if where else ""
-    known = [key for key in kinds if key in given]
-    faults = [partial(refuse, key) for name, key in given.items() if name not in kinds]
-    faults += [partial(refuse_again, name) for name, key in spelt if given[name] != key]
-    reads = [partial(kinds[key].read, value[given[key]], f"{place}{given[key]}") for key in known]
-    return dict(zip(known, in_turn([*faults, *reads]), strict=True))
+    found = {}
+    for name in kinds:
+        if name in given:
+            key = given[name]
+            try:
+                found[name] = kinds[name].read(value[key], f"{place}{key}")
+            except SimschedError as error:
+                faults += [error, *error.others]
+    raise_all(faults)
+    return found
 
 
 def _meaning(one: DeclaredField) -> str | None:
@@ -217,6 +234,22 @@ def fields_of(cls: type[Declared]) -> dict[str, DeclaredField]:
                 one.name, one.encode_name, kind, default, texts.get(one.name, "")
             )
     return found
+
+
+@cache
+def kinds_of(cls: type[Declared]) -> dict[str, ValueKind]:
+    """Return key → kind of the fields of a declared struct, without the hidden fields."""
+    return {key: one.kind for key, one in fields_of(cls).items()}
+
+
+@cache
+def _required(cls: type[Declared]) -> tuple[DeclaredField, ...]:
+    return tuple(one for one in fields_of(cls).values() if one.required)
+
+
+def given_in(cls: type[Declared]) -> ValueKind:
+    """Return the kind of tables of a declared struct that are read as a dictionary of their keys."""
+    return ValueKind(cls.given, cls.schema())
 
 
 @cache

@@ -77,6 +77,57 @@ def validate_text(text: str, where: str, kind: RequestKind = "auto", *, lenient:
     return _documents(text, where, kind, lenient=lenient)
 
 
+KNOWN = "a jobspec, a constraint, shapes (one per line), a cluster or a workload; --as KIND insists"
+
+
+def not_recognised(text: str, where: str) -> FormatError | None:
+    """Return the error for a text that is not a request by its whole content; None if it may be one."""
+    from simsched.formats.machines.recognition import REQUEST, look_of, unrecognised
+
+    look = look_of(text, first=REQUEST)
+    if look.role == REQUEST if look is not None else _may_be_request(text, where):
+        return None
+    return unrecognised(text, where, REQUEST, KNOWN) or FormatError(
+        "the format is not recognised", where=where, expected=KNOWN
+    )
+
+
+def _may_be_request(text: str, where: str) -> bool:
+    """Whether a document has a key of jobspecs at its top, or at most half of the lines are no shapes."""
+    from simsched.formats.jobspec.shape import parse_shape
+    from simsched.formats.submit_commands import command_requests
+    from simsched.formats.text.sniffing import detect_kind, outline, read_shapes
+
+    form = detect_kind(text)
+    if form != "text" and not looks_like_shapes(text):
+        keys = set(outline(text)) if form != "yaml" else {*_TOP_KEY.findall(text)}
+        inner = outline(text).get("", ("", frozenset()))[1]  # of a list
+        return not _JOBSPEC_KEYS.isdisjoint(keys | inner) or not text.strip("[] \t\r\n")
+    if command_requests(text, where) is not None:
+        return True
+    lines = [line for line, _ in read_shapes(text, where)]
+    faulty = 0
+    for line in lines:
+        try:
+            parse_shape(line)
+        except FormatError:
+            faulty += 1
+    return len(lines) < 2 or not faulty or (2 * faulty <= len(lines) and not _is_toml(text))
+
+
+def _is_toml(text: str) -> bool:
+    import tomllib
+
+    try:
+        return bool(tomllib.loads(text))
+    except tomllib.TOMLDecodeError:
+        return False
+
+
+_JOBSPEC_KEYS = frozenset(("version", "resources", "tasks", "attributes"))
+_TOP_KEY = re.compile(r"(?m)^(?:- *+)?[\"']?(\w+)[\"']?[ \t]*:")
+
+
 def _checked_document(document: Any, kind: RequestKind, *, lenient: bool) -> tuple[list[Fault], list[str]]:
     """Return the faults of a document after RFC 25 or RFC 14, as `kind` requests, and notes on it.
 

@@ -15,13 +15,10 @@ from simsched.schedule.policies.easy import let_pass
 from simsched.schedule.policies.fcfs import start_in_order
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from simsched.arrays import Bools, Integers
     from simsched.schedule.pass_context import PassContext
     from simsched.schedule.supply import Shadow
 
-    Bools = npt.NDArray[np.bool_]
-    Integers = npt.NDArray[np.int64]
 
 BACKFILL, START, NEXT, NEXT_EASY = "backfill", "start", "next", "next-easy"
 KINDS = {

@@ -158,7 +158,7 @@ class Queue:
     ----------
     constraint : the targets it may use; None: all.
     priority : between queues; greater goes first, whatever the job order.
-    longest : most seconds that a job may request; jobs without a duration may get it (`admission.admit`).
+    longest : most seconds that a job may request; those without one may get it (`admission.duration_in`).
     most, least : resource type → most and least units that a job may request.
     default_duration : seconds for jobs without a duration.
     closed : times (stop, start) between which nothing of the queue starts, and weekly hours.

@@ -22,7 +22,7 @@ from simsched.text_table import clip_end, markdown_table
 from simsched.visible import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from simsched.simulation.queues import Queue, Window
 
@@ -238,11 +238,28 @@ a file that was edited."""
 
 
 SAYS = {
+    "Nodes": "The machine is in `{cluster}`. Partitions and features are properties of its nodes.",
+    "Queues": "The queues are in `queues.toml`, which has the layout of `--config` and the words of RFC 33.",
     "Limits": "The tables `[[limits]]` of `queues.toml` hold or reject jobs that are over a limit.",
     "Preemption": "The table `preemption` of `queues.toml` says which jobs preempt which.",
     "Reservations": "The tables `[[reservations]]` of `queues.toml` keep nodes. A job names its reservation.",
     "Priority": "Jobs are ordered by `multifactor`; the table `priority` of `queues.toml` has its factors.",
 }
+NO_QUEUES = "The files describe no queues, so `queues.toml` is empty."
+
+
+def tables(site: Site, width: int) -> dict[str, tuple[Sequence[str], Sequence[Sequence[str]]]]:
+    """Return heading → columns and rows of the tables of a site; `width`: characters of a hostlist."""
+    nodes = [(count, clip_end(hosts, width), *rest) for count, hosts, *rest in node_rows(site)]
+    kept = [tuple(clip_end(cell, width) for cell in row) for row in reservation_rows(site)]
+    return {
+        "Nodes": (NODES, nodes),
+        "Queues": (QUEUES, queue_rows(site)),
+        "Limits": (LIMITS, limit_rows(site)),
+        "Preemption": (PREEMPTION, preemption_rows(site)),
+        "Reservations": (RESERVATIONS, kept),
+        "Priority": (FACTORS, priority_rows(site)),
+    }
 
 
 def readme(site: Site, cluster: str, folder: str) -> str:
@@ -256,28 +273,12 @@ def _parts(site: Site, cluster: str, folder: str) -> Iterator[str]:
         sources = [(source.name, source.sha256[:16]) for source in site.sources]
         yield f"Imported by simsched from {site.format or 'these files'}."
         yield markdown_table(("file", "SHA-256 begins with"), sources)
-    yield "## Nodes"
-    yield f"The machine is in `{cluster}`. Partitions and features are properties of its nodes."
-    rows = [(count, clip_end(hosts, HOSTS), *rest) for count, hosts, *rest in node_rows(site)]
-    yield markdown_table(NODES, rows)
-    yield "## Queues"
-    queues = queue_rows(site)
-    if queues:
-        yield "The queues are in `queues.toml`, which has the layout of `--config` and the words of RFC 33."
-        yield markdown_table(QUEUES, queues)
-    else:
-        yield "The files describe no queues, so `queues.toml` is empty."
-    kept = [tuple(clip_end(cell, HOSTS) for cell in row) for row in reservation_rows(site)]
-    for heading, columns, found_rows in (
-        ("Limits", LIMITS, limit_rows(site)),
-        ("Preemption", PREEMPTION, preemption_rows(site)),
-        ("Reservations", RESERVATIONS, kept),
-        ("Priority", FACTORS, priority_rows(site)),
-    ):
-        if found_rows:
+    for heading, (columns, rows) in tables(site, HOSTS).items():
+        if rows or heading == "Queues":
             yield f"## {heading}"
-            yield SAYS[heading]
-            yield markdown_table(columns, found_rows)
+            yield SAYS[heading].format(cluster=cluster) if rows else NO_QUEUES
+        if rows:
+            yield markdown_table(columns, rows)
     found = notes_by_kind(site)
     for heading, notes in found.items():
         yield f"## {heading}"

@@ -21,7 +21,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from simsched.arguments import check_real, wrong
 from simsched.errors import ConfigError
@@ -30,7 +29,8 @@ from simsched.report.metrics.intervals import Interval, skewed_interval, skewnes
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-Floats = npt.NDArray[np.float64]
+    from simsched.arrays import Floats
+
 
 CONFIDENCE = 0.95
 #: least skewness of the values of seeds for the end that is farther from zero

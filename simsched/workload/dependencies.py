@@ -6,11 +6,14 @@ A value names a job, a task of a job array (``123_4``), or a job array, which me
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
 from simsched.cycles import find_cycle
+from simsched.declare.kinds import ValueKind, in_turn, quoted
 from simsched.errors import SimschedError, WorkloadError
 from simsched.formats.rfc.dependency import AFTERCORR, JOB_SCHEMES, Dependency
 from simsched.workload.job import tasks_by_array
@@ -74,7 +77,29 @@ class Directory(NamedTuple):
         return self.arrays.get(array, {}).get(int(index)) if known else None
 
 
-def resolve(drafts: Sequence[tuple[str, Job, Any]]) -> list[Job]:
+def _dependency(item: Any, where: str) -> Dependency:
+    try:
+        if isinstance(item, str):
+            return Dependency.parse(item)
+        if isinstance(item, Mapping):
+            return Dependency.from_json(item)
+    except SimschedError as error:
+        raise error.at(where) from None
+    expected = "'afterok:NAME' or an RFC 26 object"
+    raise WorkloadError(f"{quoted(item)} is not a dependency", where=where, expected=expected)
+
+
+def _read(value: Any, where: str) -> tuple[Dependency, ...]:
+    given = value if isinstance(value, list) else [] if value is None else [value]
+    return tuple(in_turn(partial(_dependency, item, f"{where}[{at}]") for at, item in enumerate(given)))
+
+
+_ONE = {"type": ["string", "object"]}
+DEPENDS = ValueKind(_read, {"anyOf": [_ONE, {"type": "array", "items": _ONE}, {"type": "null"}]})
+"""The kind of the key ``depends``: a text such as ``afterok:NAME``, an RFC 26 object, or a list of them."""
+
+
+def resolve(drafts: Sequence[tuple[str, Job, Sequence[Dependency]]]) -> list[Job]:
     """Return the jobs of (place, job, the ``depends`` of its entry) with dependencies set.
 
     A value names an id, or a name; a name that several jobs have means all of them.
@@ -91,26 +116,11 @@ def resolve(drafts: Sequence[tuple[str, Job, Any]]) -> list[Job]:
     made = []
     for place, job, said in drafts:
         found: list[Dependency] = []
-        for dependency in (*_parsed(said, place), *job.jobspec.dependencies):
+        for dependency in (*said, *job.jobspec.dependencies):
             found.extend(_targets(dependency, job, directory, place))
         made.append(msgspec.structs.replace(job, dependencies=tuple(dict.fromkeys(found))) if found else job)
     refuse_cycles(made)
     return made
-
-
-def _parsed(said: Any, place: str) -> list[Dependency]:
-    found = []
-    for index, item in enumerate(said if isinstance(said, list) else [] if said is None else [said]):
-        try:
-            if isinstance(item, str):
-                found.append(Dependency.parse(item))
-            elif isinstance(item, dict):
-                found.append(Dependency.from_json(item))
-            else:
-                raise WorkloadError(f"bad dependency {item!r}", expected="'afterok:NAME' or an RFC 26 object")
-        except SimschedError as error:
-            raise error.at(f"{place}.depends[{index}]") from None
-    return found
 
 
 def _targets(dependency: Dependency, job: Job, directory: Directory, place: str) -> list[Dependency]:

@@ -13,12 +13,10 @@ from simsched.workload.flat_counts import procs_of
 from simsched.workload.transforms.transforms import seconds_of
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from simsched.arrays import Floats
     from simsched.formats.rfc.clock import Clock
     from simsched.workload.job import Workload
 
-    Floats = npt.NDArray[np.float64]
 
 WEEK = 7 * 86400
 TOP = 10

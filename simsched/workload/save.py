@@ -163,7 +163,7 @@ def losses(workload: Workload, kind: str) -> list[str]:
 _SAME = [
     (one.name, one.default)
     for one in fields_of(JobEntry).values()
-    if one.name in {*Job.__struct_fields__} - {"id", "submit", "duration", "jobspec", "array_task"}
+    if one.name in {*Job.__struct_fields__} - {"id", "submit", "duration", "runtime", "jobspec", "array_task"}
 ]
 """Fields of a job that are keys of an entry with the same name, and their default values."""
 
@@ -218,6 +218,8 @@ def _rest(job: Job) -> dict[str, Any]:
         "submit": job.submit,
         "duration": "inf" if job.duration is None else job.duration,
     }
+    if job.runtime is not None:
+        found["runtime"] = job.runtime
     for name, default in _SAME:
         value = getattr(job, name)
         if value != default:

@@ -147,6 +147,48 @@ def test_valid_files_and_quiet(run, job):
     assert run("validate", "-", stdin="slot/core\nnode\n")[1] == "standard input: valid (2 shapes)\n"
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[project]\nname = "x"\ndependencies = ["a>=1", "b"]\n',
+        'jobs = 3\ntitle = "x"\nnodes = 4\n',
+        "Hello world,\nthis is a text.\nIt has lines.\n",
+        '{"ts": 1, "msg": "a"}\n{"ts": 2, "msg": "b"}\n',
+        "a: 1\nb: {c: 2}\n",
+        '{"a": 1}',
+        "[1, 2]",
+    ],
+)
+def test_a_file_of_another_kind_is_one_fault(run, text):
+    status, out, err = run("validate", "-", stdin=text)
+    assert (status, err, out.count("\n")) == (2, "", 1)
+    assert out.startswith("standard input: the format is not recognised (expected a jobspec, ")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "PARTITION AVAIL TIMELIMIT NODES STATE NODELIST\nb up inf 2 idle n[1-2]\n",
+            "it looks like sinfo's table",
+        ),
+        ("slot=2/core\ncor e\nnode\n", "input:2:5: unexpected 'e'"),
+        ("cor e\n", "input:1:5: unexpected 'e'"),
+        ("version: 9\na: 1\n", "the key 'resources' is missing"),
+        (
+            "kind: simsched queue\ntime: 3\nwaiting: [{id: 1, shape: cor e}, {}]\n",
+            "waiting[1]: the key 'id' is",
+        ),
+        ("kind: simsched queue\ntime: 3\nwaiting: [{id: 1, shape: core}]\n", "valid (1 job)"),
+        ("NodeName=n[1-2] CPUs=4\nPartitionName=p Nodes=ALL\n", "valid (1 graph)"),
+        ("- {id: a, shape: core, runtime: 5}\n", "valid (1 job)"),
+        ("name: m\ngap: exp(1m)\njobs: 3\nparts: [{shape: core, runtime: 60}]\n", "valid (3 jobs)"),
+    ],
+)
+def test_a_file_is_what_its_whole_content_says(run, text, said):
+    assert said in run("validate", "-", stdin=text)[1]
+
+
 def test_every_fault_of_every_file(run, job, tmp_path):
     bad = tmp_path / "bad.yaml"
     bad.write_text(job.read_text().replace("count: 2", "count: 0").replace("60.0", "-1"))

@@ -115,8 +115,8 @@ def test_jobspecs_of_parts_are_read_again():
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
-        ("parts: []", r"jobs\[0\]\.parts: .*not a list|parts is not a list"),
-        ("parts: [3]", r"parts\[0\]: not a part"),
+        ("parts: []", r"jobs\[0\].parts: the number of items is 0"),
+        ("parts: [3]", r"parts\[0\]: 3 is not a table"),
         ("parts: [{shape: core, user: ann}]", r"parts\[0\]: unknown key 'user'"),
         ("parts: [{shape: slot=1/core}], shape: core", "found shape and parts"),
     ],

@@ -135,7 +135,7 @@ def test_jobs_as_mappings_and_values_in_any_order(jobs):
 @pytest.mark.parametrize(
     ("jobs", "message"),
     [
-        ([TWO[0], {"shap": "core", "runtime": 1}], "jobs[1]: unknown key 'shap' (expected shape)"),
+        ([TWO[0], {"shap": "core", "runtime": 1}], "jobs[1]: unknown key 'shap'; did you mean shape?"),
         ([{"shape": "core", "runtime": "soon"}], "jobs[0].runtime: 'soon' is not a duration"),
         ([TWO[0], TWO[0]], "job id 'late' occurs twice"),
         ([{"shape": "core"}], "jobs[0]: a job needs a runtime or a duration"),

@@ -72,8 +72,16 @@ def text_of(error: Exception) -> str:
 
 
 def others_of(error: Exception) -> str:
-    """Return the further faults of an error, one per line after a line end; nothing for a single fault."""
-    return "".join(f"\n  {fault}" for fault in getattr(error, "others", ()))
+    """Return the further faults of an error, one per line after a line end; nothing for a single fault.
+
+    An expectation that was stated before is left out.
+    """
+    told = {getattr(error, "expected", None)}
+    lines = []
+    for fault in getattr(error, "others", ()):
+        lines.append(f"\n  {fault.where}: {fault.message}" if fault.expected in told else f"\n  {fault}")
+        told.add(fault.expected)
+    return "".join(lines)
 
 
 def trace_of(error: Exception) -> str:

@@ -263,7 +263,7 @@ OTHER_TABLES = (
     "access", "accounting", "archive", "bootstrap", "broker", "content", "content-files", "content-s3",
     "content-sqlite", "cron", "exec", "fop", "heartbeat", "ingest", "job-exec", "job-ingest", "job-info",
     "job-list", "job-manager", "job-shell", "kvs", "module", "modules", "overlay", "sched-simple", "systemd",
-    "sdexec", "tbon", "rabbit", "flux-coral2", "hooks",
+    "sdexec", "tbon", "tbon-stats", "rabbit", "dws", "flux-accounting", "flux-coral2", "hooks",
 )  # fmt: skip
 """Tables that describe neither the machine nor its queues."""
 TABLES = ("resource", "queues", "policy", "sched-fluxion-qmanager", "sched-fluxion-resource", *OTHER_TABLES)

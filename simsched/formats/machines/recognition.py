@@ -441,7 +441,7 @@ _XML = (
 )
 _YAML_KEY = re.compile(r"(?m)^(- *+(?:\{ *+)?)?[\"']?([A-Za-z_][\w.-]*)[\"']?[ \t]*:(?=\s|$)")
 _YAML_JOB = re.compile(
-    r"(?m)^[ \t]*+(?:- *+)?(?:\{ *+)?[\"']?(?:shape|jobspec|file|procs)[\"']?[ \t]*:(?=\s|$)"
+    r"(?m)^(?:[^\n]*?[{,])?[ \t]*+(?:- *+)?[\"']?(?:shape|jobspec|file|procs)[\"']?[ \t]*:(?=\s|$)"
 )
 
 

@@ -7,9 +7,9 @@ one line for tables.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired
 
-from simsched.declare.answers import Written, json_of
+from simsched.declare.answers import Written, extended, json_of, meaning, written
 from simsched.match.explain.reason_codes import Reason
 
 if TYPE_CHECKING:
@@ -124,45 +124,6 @@ class Suggestion(Written, frozen=True, kw_only=True):
         return self.text
 
 
-class FunnelAnswer(Written, frozen=True, kw_only=True):
-    """Why one vertex of a request fails.
-
-    path : the request vertex, node/slot/core.
-    type : the type of the candidates.
-    steps : the filters in order, each with the candidates that it left.
-    needed : copies, vertices or units requested (the least acceptable count).
-    available : how many of them are available.
-    broke_at : the first filter that left too little.
-    binding : the resource that limits them.
-    held_by : the allocations that have the missing resources, the largest share first.
-    """
-
-    path: str
-    type: str
-    steps: tuple[Step, ...]
-    needed: Natural
-    available: Natural
-    broke_at: Filter | None
-    binding: str | None
-    note: str = ""
-    held_by: tuple[Holder, ...]
-
-
-class ReasonsAnswer(Written, frozen=True, kw_only=True):
-    """Why a request is refused.
-
-    codes : each reason with its code.
-    funnels : one or more for each top-level vertex that fails.
-    note : a remark on the request as a whole.
-    would_do : changes with which the whole request matches, each of them tried.
-    """
-
-    codes: tuple[Reason, ...]
-    funnels: tuple[FunnelAnswer, ...]
-    note: str = ""
-    would_do: tuple[Suggestion, ...]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Funnel:
     """Why one request vertex failed.
@@ -182,8 +143,8 @@ class Funnel:
     path: str
     type: str
     steps: tuple[Step, ...]
-    needed: int
-    available: int
+    needed: Natural
+    available: Natural
     binding: str | None = None
     note: str = ""
     held_by: tuple[Holder, ...] = ()
@@ -203,23 +164,25 @@ class Funnel:
             return "graph-apart"  # the other notes say so
         return "graph-busy" if broke.name == FITS and self.held_by else _CODES[broke.name]
 
-    def answer(self) -> FunnelAnswer:
+    def answer(self) -> dict[str, Any]:
         """Return the funnel as it is written."""
-        return FunnelAnswer(
-            path=self.path,
-            type=self.type,
-            steps=self.steps,
-            needed=self.needed,
-            available=self.available,
-            broke_at=self.broke_at.name if self.broke_at else None,
-            binding=self.binding,
-            note=self.note,
-            held_by=self.held_by,
-        )
+        broke = self.broke_at
+        return {
+            "path": self.path,
+            "type": self.type,
+            "steps": self.steps,
+            "needed": self.needed,
+            "available": self.available,
+            "broke_at": broke.name if broke else None,
+            "binding": self.binding,
+            **({"note": self.note} if self.note else {}),
+            "held_by": self.held_by,
+        }
 
     def to_dict(self) -> dict[str, Any]:
         """Return the funnel as JSON data."""
-        return self.answer().to_dict()
+        found: dict[str, Any] = written(self.answer())
+        return found
 
     def short(self) -> str:
         """Return one line, for tables."""
@@ -273,6 +236,29 @@ class Funnel:
             words.append(f"job {holder.id}{units}{until}")
         more = len(self.held_by) - SHOWN
         return ", ".join(words) + (f" and {more} more" if more > 0 else "")
+
+
+FunnelAnswer: Any = extended(
+    "FunnelAnswer",
+    Funnel,
+    broke_at=Annotated[Filter | None, meaning("the first filter that left too little")],
+    note=NotRequired[str],
+)
+
+
+class ReasonsAnswer(Written, frozen=True, kw_only=True):
+    """Why a request is refused.
+
+    codes : each reason with its code.
+    funnels : one or more for each top-level vertex that fails.
+    note : a remark on the request as a whole.
+    would_do : changes with which the whole request matches, each of them tried.
+    """
+
+    codes: tuple[Reason, ...]
+    funnels: tuple[FunnelAnswer, ...]
+    note: str = ""
+    would_do: tuple[Suggestion, ...]
 
 
 class Reasons:

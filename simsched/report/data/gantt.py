@@ -23,7 +23,6 @@ from simsched.report.data.allocations import attempts, idset_of
 if TYPE_CHECKING:
     from simsched.report.data.tables import RunTables
 
-Floats = npt.NDArray[np.float64]
 Bands = tuple[tuple[float, float], ...]
 
 #: types whose ids place a job within its nodes; the first one that a record has counts

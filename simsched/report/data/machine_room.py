@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from simsched.arrays import Floats
     from simsched.report.data.tables import RunTables
 
-    Floats = npt.NDArray[np.float64]
     Ints = npt.NDArray[np.int64]
 
 MOST_CELLS = 3_000_000

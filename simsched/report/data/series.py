@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from simsched.report.columns import HELD
 from simsched.report.metrics.metrics import types
@@ -16,13 +15,12 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from simsched.arrays import Floats
     from simsched.report.data.tables import RunTables
     from simsched.report.metrics.plain_columns import Table
 
 #: points of a curve of a distribution
 POINTS = 400
-
-Floats = npt.NDArray[np.float64]
 
 
 def binned(

@@ -16,7 +16,8 @@ from simsched.report.figures.over_time import time_axis
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from simsched.report.data.machine_room import Floats, MachineRoom, RoomLevel
+    from simsched.arrays import Floats
+    from simsched.report.data.machine_room import MachineRoom, RoomLevel
     from simsched.report.data.tables import RunTables
 
 Figure = Any

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from simsched.report.data.machine_room import Floats, MachineRoom
+    from simsched.arrays import Floats
+    from simsched.report.data.machine_room import MachineRoom
     from simsched.report.data.tables import RunTables
     from simsched.report.html.charts import Charts, Figure
     from simsched.report.html.islands import Islands

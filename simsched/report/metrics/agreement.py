@@ -19,13 +19,12 @@ from simsched.report.metrics.metrics import NO_KEY, TAU, measured
 from simsched.report.metrics.plain_columns import floats
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
     import pandas as pd
 
+    from simsched.arrays import Floats
     from simsched.formats.rfc.clock import Clock
     from simsched.report.metrics.plain_columns import Table
 
-    Floats = npt.NDArray[np.float64]
 
 #: seconds that shorter waits count as, where waits are compared by their ratio
 LEAST_WAIT = 60.0

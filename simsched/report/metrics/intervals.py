@@ -38,10 +38,9 @@ References
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -49,13 +48,13 @@ import numpy.typing as npt
 from simsched.declare.answers import OrNull  # noqa: TC001 (of the JSON Schema)
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     import pandas as pd
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
-Statistic = Callable[[Floats], float]
+    from simsched.arrays import Floats, Integers
+
+Statistic: TypeAlias = "Callable[[Floats], float]"
 
 DAY = 86_400.0
 #: least number of periods in a block if the run has `ENOUGH` blocks of them: the days of a week

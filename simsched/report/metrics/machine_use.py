@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from simsched.report.metrics.metrics import Floats, Window
+    from simsched.arrays import Floats
+    from simsched.report.metrics.metrics import Window
 
 #: the name of the part with all nodes, in `use_by`
 ALL = "all nodes"

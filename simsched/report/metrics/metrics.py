@@ -41,9 +41,9 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from simsched.arrays import Floats
     from simsched.report.metrics.plain_columns import Table
 
-Floats = npt.NDArray[np.float64]
 GROUP_FIGURES = ("mean_wait", "median_wait", "p95_wait", "mean_bounded_slowdown", "core_hours", "share")
 """The figures of groups, besides their number of jobs."""
 RECORDED_KWH = "recorded_kwh"

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pandas as pd
 
-    Floats = npt.NDArray[np.float64]
+    from simsched.arrays import Floats
+
 
 Table: TypeAlias = "pd.DataFrame | PlainColumns"
 """Jobs or a timeline: a frame, or plain columns."""

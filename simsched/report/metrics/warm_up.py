@@ -27,10 +27,10 @@ from simsched.errors import RunError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy.typing as npt
     import pandas as pd
 
-    Floats = npt.NDArray[np.float64]
+    from simsched.arrays import Floats
+
 
 BATCH = 5
 """Jobs of a batch."""

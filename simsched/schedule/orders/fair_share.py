@@ -23,13 +23,9 @@ from simsched.schedule.orders.ranking import by_keys
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    import numpy.typing as npt
-
+    from simsched.arrays import Bools, Floats, Integers
     from simsched.schedule.job_table import JobTable
 
-    Floats = npt.NDArray[np.float64]
-    Integers = npt.NDArray[np.int64]
-    Bools = npt.NDArray[np.bool_]
 
 WEEK = 7 * 86400.0
 MOST = 500.0

@@ -19,14 +19,11 @@ from simsched.schedule.orders.ranking import by_keys
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy.typing as npt
-
+    from simsched.arrays import Floats, Integers
     from simsched.schedule.job_table import JobTable
     from simsched.schedule.orders.fair_share import AccountTree, Shares
     from simsched.schedule.orders.priority_rules import PriorityRules
 
-    Floats = npt.NDArray[np.float64]
-    Integers = npt.NDArray[np.int64]
 
 #: A sum that is this little below a whole number is that number: its terms were added in some order.
 SLACK = 1e-6

@@ -17,12 +17,8 @@ from simsched.schedule.orders.multifactor import Multifactor
 from simsched.schedule.orders.ranking import JobOrder, Order, ranked
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from simsched.arrays import Floats, Integers
     from simsched.schedule.job_table import JobTable
-
-    Floats = npt.NDArray[np.float64]
-    Integers = npt.NDArray[np.int64]
 
 
 KIND = PluginKind("job order", "simsched.job_orders", JobOrder)

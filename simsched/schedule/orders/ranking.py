@@ -19,12 +19,9 @@ from simsched.schedule.job_table import ShownTable
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import numpy.typing as npt
-
+    from simsched.arrays import Floats, Integers
     from simsched.schedule.job_table import JobTable
 
-    Floats = npt.NDArray[np.float64]
-    Integers = npt.NDArray[np.int64]
     Key = Callable[["JobTable", "Integers", float], "Floats"]
 
 

@@ -36,11 +36,10 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from simsched.arrays import Floats, Integers
     from simsched.simulation.forecast.past_forecasts import PastForecasts
     from simsched.simulation.forecast.start_times import Forecast
 
-    Floats = npt.NDArray[np.float64]
-    Integers = npt.NDArray[np.int64]
     Truths = npt.NDArray[np.bool_]
 
 LEVELS = (0.1, 0.5, 0.9)

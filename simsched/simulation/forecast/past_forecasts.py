@@ -24,11 +24,10 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from simsched.arrays import Floats, Integers
     from simsched.simulation.engine import Engine
     from simsched.simulation.queue_groups import QueueGroup
 
-    Floats = npt.NDArray[np.float64]
-    Integers = npt.NDArray[np.int64]
 
 EVERY = 3600.0
 """Least seconds between two times of forecasts."""

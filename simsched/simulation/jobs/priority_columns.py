@@ -15,8 +15,7 @@ from simsched.schedule.orders.priority_rules import EXPEDITED, HELD, AttributeFa
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    import numpy.typing as npt
-
+    from simsched.arrays import Floats, Integers
     from simsched.graph.index.index import Index
     from simsched.match.requests.request import Request
     from simsched.schedule.job_table import JobTable
@@ -32,8 +31,6 @@ if TYPE_CHECKING:
     from simsched.simulation.queues import Queues
     from simsched.workload.job import Job
 
-    Floats = npt.NDArray[np.float64]
-    Integers = npt.NDArray[np.int64]
 
 UNITS = {"nodes": "node", "cores": "core", "gpus": "gpu", "memory": "memory"}
 """Factor → the type of the resource; nodes are execution targets."""

@@ -16,13 +16,10 @@ from simsched.formats.rfc.idset import Idset
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    import numpy.typing as npt
-
+    from simsched.arrays import Floats, Integers
     from simsched.graph.index.index import Index
     from simsched.workload.job import Job
 
-    Floats = npt.NDArray[np.float64]
-    Integers = npt.NDArray[np.int64]
 
 _RANKS = re.compile(r"[\d,\- ]+", re.ASCII)
 NO_START = "the log has no start of this job"

@@ -35,19 +35,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import ConfigError
+from simsched.formats.machines.flux_config import OTHER_TABLES
 from simsched.formats.text.documents import load_document, read_text
 from simsched.formats.text.toml_text import load_toml
 from simsched.simulation.options.run_config import from_document
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-FLUX_TABLES = frozenset(
-    {"access", "accounting", "archive", "bootstrap", "content", "content-s3", "cron", "dws", "exec"}
-    | {"flux-accounting", "ingest", "job-exec", "job-manager", "job-ingest", "kvs", "modules", "rabbit"}
-    | {"resource", "sdexec", "systemd", "tbon", "tbon-stats"}
-)
-"""Tables of a Flux configuration that are not about queues; those that begin with ``sched-`` are neither."""
 
 
 def read_config(path: str | Path) -> dict[str, Any]:
@@ -94,7 +88,7 @@ def queue_document(document: Mapping[str, Any]) -> dict[str, Any]:
     found = {
         key: value
         for key, value in document.items()
-        if key not in FLUX_TABLES and not str(key).startswith("sched-")
+        if key not in ("resource", *OTHER_TABLES) and not str(key).startswith("sched-")
     }
     if document.get("queues"):
         return found

@@ -18,15 +18,11 @@ from simsched.simulation.limits.limit_kinds import KINDS
 from simsched.simulation.record.recorder import PENDING
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from simsched.arrays import Floats, Integers
     from simsched.match.state.run_selection import UnitKind
     from simsched.simulation.engine import Engine
     from simsched.simulation.options.run_config import RunConfig
     from simsched.simulation.record.recorder import Recorder
-
-    Floats = npt.NDArray[np.float64]
-    Integers = npt.NDArray[np.int64]
 
 
 UNAWARE = ("eventlog", "dependencies")

@@ -9,13 +9,11 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    import numpy.typing as npt
-
+    from simsched.arrays import Floats
     from simsched.simulation.jobs.prepare import Prepared
     from simsched.simulation.jobs.recorded_starts import RecordedStarts
     from simsched.simulation.record.run_document import ReplayFigures, UseOfLog
 
-    Floats = npt.NDArray[np.float64]
 
 #: seconds by which times may differ through rounding
 ROUNDING = 1e-6

@@ -30,7 +30,7 @@ from simsched.study.runs.input_cache import INPUTS
 from simsched.study.runs.sweep_plan import warn_of_rules
 from simsched.study.runs.worker_pools import open_workers
 from simsched.study.search_values import CalibrationRequest, fields_given
-from simsched.study.sizing.size import about_of, cluster_input, workload_input
+from simsched.study.sizing.inputs import about_of, cluster_input, workload_input
 from simsched.study.spec.run_task import MODEL, RunTask
 
 if TYPE_CHECKING:

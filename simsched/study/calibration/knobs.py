@@ -21,13 +21,10 @@ from simsched.formats.rfc.idset import Idset
 from simsched.report.metrics.intervals import DAY
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from simsched.arrays import Floats, Integers
     from simsched.graph.cluster import Cluster
     from simsched.workload.job import Job
 
-    Floats = npt.NDArray[np.float64]
-    Integers = npt.NDArray[np.int64]
 
 Options: TypeAlias = Mapping[str, Any]
 Settings: TypeAlias = "Callable[[LogFacts, Options], Sequence[KnobSetting] | str]"

@@ -22,13 +22,12 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pandas as pd
 
+    from simsched.arrays import Floats, Integers
     from simsched.report.metrics.agreement import Agreement
     from simsched.study.calibration.knobs import KnobSetting
     from simsched.study.runs.workers import Workers
     from simsched.study.spec.run_task import RunTask
 
-    Floats = npt.NDArray[np.float64]
-    Integers = npt.NDArray[np.int64]
 
 #: Settings of knobs, by the name of the knob.
 Choice = tuple[tuple[str, "KnobSetting"], ...]

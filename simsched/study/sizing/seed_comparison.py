@@ -17,7 +17,7 @@ from simsched.study.runs.dispatch import rows_of
 from simsched.study.runs.input_cache import INPUTS
 from simsched.study.runs.worker_pools import open_workers
 from simsched.study.sizing.evaluation import seeded
-from simsched.study.sizing.size import UNITS, cluster_input, workload_input
+from simsched.study.sizing.inputs import UNITS, cluster_input, workload_input
 from simsched.study.spec.run_task import MODEL, RunTask
 from simsched.study.stats import interval, paired_difference
 from simsched.text_table import PAGE_WIDTH, fitted_table

@@ -30,9 +30,8 @@ from simsched.formats.rfc.duration import MAX_SECONDS
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import numpy.typing as npt
+    from simsched.arrays import Floats
 
-    Floats = npt.NDArray[np.float64]
     Draw = Callable[[tuple[float, ...], int, np.random.Generator], Floats]
 
 

@@ -19,12 +19,9 @@ from simsched.workload.transforms.transforms import time_slice
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import numpy.typing as npt
-
+    from simsched.arrays import Floats
     from simsched.workload.job import Workload
     from simsched.workload.models.log_model import LogModel
-
-    Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,11 +29,10 @@ from simsched.workload.models.log_model import DAY, HOUR, MONTH, WEEK, JobClass,
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from simsched.arrays import Floats, Integers
     from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.workload.job import Job, Workload
 
-    Floats = npt.NDArray[np.float64]
-    Integers = npt.NDArray[np.int64]
     Flags = npt.NDArray[np.bool_]
 
 _ROUNDS = 50

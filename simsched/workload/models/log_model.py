@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    Floats = npt.NDArray[np.float64]
-    Integers = npt.NDArray[np.int64]
+    from simsched.arrays import Floats, Integers
+
 
 T = TypeVar("T")
 

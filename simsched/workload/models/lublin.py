@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    Floats = npt.NDArray[np.float64]
-    Integers = npt.NDArray[np.int64]
+    from simsched.arrays import Floats, Integers
+
 
 BUCKETS = 48
 BUCKET_SECONDS = 1800

@@ -21,12 +21,10 @@ from simsched.workload.models.log_model import Drawn, Text, model_from_dict
 from simsched.workload.models.lublin import users
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from simsched.arrays import Floats
     from simsched.workload.mapping import ReadOptions
     from simsched.workload.models.log_model import LogModel
 
-    Floats = npt.NDArray[np.float64]
 
 _BLOCK = 4096
 

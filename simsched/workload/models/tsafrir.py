@@ -20,10 +20,8 @@ import numpy as np
 from simsched.errors import ConfigError
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
+    from simsched.arrays import Floats, Integers
 
-    Floats = npt.NDArray[np.float64]
-    Integers = npt.NDArray[np.int64]
 
 HEAD = 20
 HEAD_SHARE = 0.89

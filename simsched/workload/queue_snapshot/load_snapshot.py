@@ -18,13 +18,17 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any
 
+from simsched.declare.kinds import ANYTHING, SWITCH, ValueKind, choice, in_turn, listed, or_null
+from simsched.declare.table import Declared, fields_of, given_in
 from simsched.errors import SimschedError, WorkloadError
 from simsched.formats.cluster.rset import ResourceSet
+from simsched.formats.rfc.declared import seconds
 from simsched.formats.rfc.dependency import JOB_SCHEMES
 from simsched.formats.text.documents import name_of
-from simsched.workload.dependencies import resolve
+from simsched.workload.dependencies import DEPENDS, resolve
 from simsched.workload.flat_counts import bare
 from simsched.workload.load import detect
 from simsched.workload.mapping import ReadOptions
@@ -40,24 +44,84 @@ from simsched.workload.queue_snapshot.snapshot import (
     read_details,
     with_fields,
 )
-from simsched.workload.readers.jobs_yaml import Maker, read_seconds, refuse_unknown
+from simsched.workload.readers.jobs_yaml import TIME, JobId, Maker, QueuedEntry, workload_faults
 from simsched.workload.source import Source
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Sequence
     from pathlib import Path
 
     from simsched.workload.job import Job
+    from simsched.workload.readers.jobs_yaml import Draft
 
 
 KIND = "simsched queue"
 
 _REQUEST = ("shape", "jobspec", "file")
-_JOB = ("id", "submit", "duration", "name", "user", "group", "bank", "queue", "urgency", "priority",
-        "constraint", *_REQUEST)  # fmt: skip
-_TOP = frozenset(("kind", "time", "running", "waiting", "description"))
-_RUNNING = frozenset((*_JOB, "start", "expected_end", "R"))
-_WAITING = frozenset((*_JOB, "hold", "depends", "place"))
+
+
+class SnapshotEntry(QueuedEntry, frozen=True, rename=None, kw_only=True):
+    """A job of a queue.
+
+    id : a whole number or a text.
+    """
+
+    nullable = True
+
+    id: JobId
+
+
+class RunningEntry(SnapshotEntry, frozen=True, rename=None, kw_only=True):
+    """A running job, whose request may be unknown.
+
+    start : the time of its start.
+    duration : the requested limit; null: it has no end.
+    expected_end : when it is expected to end; null: never.
+    R : its resources (RFC 20), unless the details have them.
+    """
+
+    start: Annotated[float, TIME]
+    duration: Annotated[float, or_null(seconds(), NEVER)] = NEVER
+    expected_end: Annotated[float, or_null(seconds(), NEVER)] = NEVER
+    R: Annotated[Any, ANYTHING] = None
+
+
+class WaitingEntry(SnapshotEntry, frozen=True, rename=None, kw_only=True):
+    """A waiting job.
+
+    hold : whether the job is held.
+    depends : ``afterok:NAME`` (a name or an id in this document), or a list of such, or RFC 26 objects.
+    place : its place in the queue, which is not read.
+    """
+
+    hold: Annotated[bool, or_null(SWITCH, False)] = False
+    depends: Annotated[Any, DEPENDS] = None
+    place: Annotated[Any, ANYTHING] = None
+
+
+def _entries(table: type[SnapshotEntry]) -> ValueKind:
+    return or_null(listed(given_in(table), "a list of jobs", one_alone=False), ())
+
+
+class SnapshotTable(Declared, frozen=True, rename=None, kw_only=True):
+    """A queue snapshot in the layout of simsched.
+
+    kind : what the document is.
+    time : the time of the snapshot, on the clock of all times of the document.
+    running : the running jobs.
+    waiting : the waiting jobs, in any order.
+    description : a text for readers.
+    """
+
+    join = ": "
+
+    kind: Annotated[str, choice(KIND)]
+    time: Annotated[float, TIME]
+    running: Annotated[tuple[dict[str, Any], ...], _entries(RunningEntry)] = ()
+    waiting: Annotated[tuple[dict[str, Any], ...], _entries(WaitingEntry)] = ()
+    description: Annotated[Any, ANYTHING] = None
+
+
 _OURS = re.compile(
     r'\s*\{(?:\s*"?(?:kind|time|running|waiting)"?\s*:|[^\0]*"kind"\s*:\s*"simsched queue")'
     r"|(?:[^\n{[]*\n)*?(?:kind|time|running|waiting):"
@@ -90,26 +154,26 @@ def read_queue(
                 expected="CLUSTER WORKLOAD --resume FILE",
             )
         raise WorkloadError(f"the document has the kind {kind!r}", where=where, expected=f"kind: {KIND}")
-    refuse_unknown(document, _TOP, where)
-    time = read_seconds(document.get("time"), f"{where}.time")
-    if time is None:
-        raise WorkloadError("the time of the snapshot is missing", where=where, expected="time: seconds")
-    folder = None if source is None or source.content is not None else source.path.parent
-    reader = _Reader(time, Maker(folder), details or Details())
-    running = tuple(reader.running(place, entry) for place, entry in _entries(document, "running", where))
-    waiting = [reader.waiting(place, entry) for place, entry in _entries(document, "waiting", where)]
-    return QueueSnapshot(time, running, with_dependencies(running, waiting), where)
+    with workload_faults():
+        table = SnapshotTable.read(document, where)
+        folder = None if source is None or source.content is not None else source.path.parent
+        reader = _Reader(table.time, Maker(folder), details or Details())
+        running: list[RunningJob] = []
+        waiting: list[Draft] = []
 
+        def read(place: str, entry: dict[str, Any]) -> None:
+            if "start" in entry:
+                running.append(reader.running(place, entry))
+            else:
+                waiting.append(reader.waiting(place, entry))
 
-def _entries(document: Mapping[str, Any], key: str, where: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    found = document.get(key) or []
-    if not isinstance(found, list):
-        raise WorkloadError(f"{key} is not a list", where=where, expected="a list of jobs")
-    for at, entry in enumerate(found):
-        place = f"{where}: {key}[{at}]"
-        if not isinstance(entry, dict) or "id" not in entry:
-            raise WorkloadError("not a job", where=place, expected="a mapping with an id")
-        yield place, entry
+        listed = {"running": table.running, "waiting": table.waiting}
+        in_turn(
+            partial(read, f"{where}: {key}[{at}]", entry)
+            for key, entries in listed.items()
+            for at, entry in enumerate(entries)
+        )
+        return QueueSnapshot(table.time, tuple(running), with_dependencies(running, waiting), where)
 
 
 @dataclass(slots=True)
@@ -121,12 +185,7 @@ class _Reader:
     details: Details
 
     def running(self, place: str, entry: dict[str, Any]) -> RunningJob:
-        refuse_unknown(entry, _RUNNING, place)
-        start = read_seconds(entry.get("start"), f"{place}.start")
-        if start is None:
-            raise WorkloadError(
-                "the start of the running job is missing", where=place, expected="start: seconds"
-            )
+        start = entry["start"]
         if start > self.time:
             raise WorkloadError(f"starts at {start:.12g}, after the snapshot's {self.time:.12g}", where=place)
         where, granted = (f"{place}.R", entry["R"]) if "R" in entry else self.details.of(entry["id"], "R")
@@ -142,18 +201,12 @@ class _Reader:
             place,
         )
         end = holds.expiration or (job.duration and start + job.duration) or NEVER
-        if "expected_end" in entry:
-            given = read_seconds(entry["expected_end"], f"{place}.expected_end")
-            end = NEVER if given is None else given
-        elif "duration" in entry:
-            given = read_seconds(entry["duration"], f"{place}.duration", endless=True)
-            end = NEVER if given is None else start + given
+        end = entry.get("expected_end", start + entry["duration"] if "duration" in entry else end)
         if end < start:
             raise WorkloadError(f"ends at {end:.12g}, before its start at {start:.12g}", where=place)
         return RunningJob(job, start, end, holds, place, has_request)
 
-    def waiting(self, place: str, entry: dict[str, Any]) -> tuple[str, Job, Any]:
-        refuse_unknown(entry, _WAITING, place)
+    def waiting(self, place: str, entry: dict[str, Any]) -> Draft:
         if not self._has_request(entry):
             raise WorkloadError("the request is missing", where=place, expected="one of shape, jobspec, file")
         job = self._job(entry, place)
@@ -161,11 +214,11 @@ class _Reader:
             raise WorkloadError(
                 f"submitted at {job.submit:.12g}, after the snapshot's {self.time:.12g}", where=place
             )
-        return place, job, entry.get("depends")
+        return place, job, entry.get("depends", ())
 
     def _has_request(self, entry: dict[str, Any]) -> bool:
         """Whether the request is known; put it into the entry if the details have it."""
-        if not any(entry.get(key) is not None for key in _REQUEST):
+        if entry.keys().isdisjoint(_REQUEST):
             where, jobspec = self.details.of(entry["id"], "jobspec")
             if jobspec is None:
                 return False
@@ -180,36 +233,32 @@ class _Reader:
 
     def _job(self, entry: dict[str, Any], place: str) -> Job:
         """Make the job by the rules of ``jobs.yaml``; a job without a limit may run for ever."""
-        said = {key: value for key, value in entry.items() if key in _KEPT and value is not None}
-        if "duration" not in said and "jobspec" not in said and "file" not in said:
-            said["duration"] = "inf"
-        made = [*self.maker.jobs({"runtime": 0, **said}, {}, place)]
+        said = {key: value for key, value in entry.items() if key in _OF_JOBS}
+        if "jobspec" not in said and "file" not in said:
+            said.setdefault("duration", NEVER)
+        made = [*self.maker.jobs({"runtime": 0, **said}, place)]
         if len(made) != 1:
             raise WorkloadError("a job array", where=place, expected="each of its tasks as an entry")
         return with_fields(made[0], runtime=None)
 
 
-_KEPT = frozenset((*_JOB, "hold"))
+_OF_JOBS = {*fields_of(QueuedEntry), "hold"}
 
 
-def with_dependencies(
-    running: tuple[RunningJob, ...], waiting: list[tuple[str, Job, Any]]
-) -> tuple[WaitingJob, ...]:
+def with_dependencies(running: Sequence[RunningJob], waiting: Sequence[Draft]) -> tuple[WaitingJob, ...]:
     """Resolve the dependencies of waiting jobs: jobs of the snapshot, by id or name.
 
     Dependencies of a jobspec on jobs that are not in the snapshot have been met, and are dropped.
     """
     ids = {str(job.id) for job in (*(run.job for run in running), *(job for _, job, _ in waiting))}
-    drafts: list[tuple[str, Job, Any]] = [
-        (run.where, with_fields(run.job, jobspec=bare(run.job.jobspec)), None) for run in running
+    drafts: list[Draft] = [
+        (run.where, with_fields(run.job, jobspec=bare(run.job.jobspec)), ()) for run in running
     ]
     for place, job, said in waiting:
-        own = [d.to_json() for d in job.jobspec.dependencies if d.scheme not in JOB_SCHEMES or d.value in ids]
-        if own:
-            said = [*(said if isinstance(said, list) else [said] if said is not None else []), *own]  # noqa: PLW2901
+        own = [d for d in job.jobspec.dependencies if d.scheme not in JOB_SCHEMES or d.value in ids]
         if job.jobspec.dependencies:
             job = with_fields(job, jobspec=job.jobspec.with_system(dependencies=[]))  # noqa: PLW2901
-        drafts.append((place, job, said))
+        drafts.append((place, job, (*said, *own)))
     made = resolve(drafts)[len(running) :]
     return tuple(WaitingJob(job, place) for job, (place, _, _) in zip(made, waiting, strict=True))
 

@@ -7,13 +7,15 @@ It is read from a document in the layout of simsched (`load_snapshot`) or from t
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
-from simsched.errors import WorkloadError
+from simsched.declare.kinds import ANYTHING, in_turn
+from simsched.declare.table import Declared
 from simsched.workload.readers.flux_jobs import job_number
-from simsched.workload.readers.jobs_yaml import refuse_unknown
+from simsched.workload.readers.jobs_yaml import JobId, workload_faults
 from simsched.workload.source import Source
 
 if TYPE_CHECKING:
@@ -81,6 +83,19 @@ class QueueSnapshot:
     zone: str | None = None
 
 
+class DetailsEntry(Declared, frozen=True, rename=None):
+    """The details of one job.
+
+    id : its id, as in the queue snapshot.
+    R : its resources (RFC 20).
+    jobspec : its request (RFC 14).
+    """
+
+    id: JobId
+    R: Annotated[Any, ANYTHING] = None
+    jobspec: Annotated[Any, ANYTHING] = None
+
+
 @dataclass(frozen=True, slots=True)
 class Details:
     """R and jobspecs by the number or text of the job's id, each with its place."""
@@ -99,26 +114,28 @@ def read_details(path: str | Path | None) -> Details:
     Raises
     ------
     FormatError, WorkloadError
-        With the line of the fault.
+        For the first fault, with its line; it has the others with it.
     """
     from simsched.formats.text.json_text import load_json, load_json_line
 
     if path is None:
         return Details()
     text, where = Source.of(path).text(), str(path)
-    if text.lstrip()[:1] == "[":
-        entries = [(f"{where}[{at}]", entry) for at, entry in enumerate(load_json(text, where))]
-    else:
-        lines = enumerate(text.splitlines(), 1)
-        entries = [(f"{where}:{at}", load_json_line(line, where, at)) for at, line in lines if line.strip()]
     known: dict[int | str, tuple[str, Mapping[str, Any]]] = {}
-    for place, entry in entries:
-        if not isinstance(entry, dict) or not isinstance(entry.get("id"), int | str):
-            raise WorkloadError(
-                "these are not the details of a job", where=place, expected="{id, R, jobspec}"
-            )
-        refuse_unknown(entry, frozenset(("id", "R", "jobspec")), place)
+
+    def add(document: Any, place: str) -> None:
+        entry = DetailsEntry.given(document, place)
         known[job_number(str(entry["id"]))] = (place, entry)
+
+    def add_line(line: str, at: int) -> None:
+        add(load_json_line(line, where, at), f"{where}:{at}")
+
+    with workload_faults():
+        if text.lstrip()[:1] == "[":
+            in_turn(partial(add, entry, f"{where}[{at}]") for at, entry in enumerate(load_json(text, where)))
+        else:
+            lines = enumerate(text.splitlines(), 1)
+            in_turn(partial(add_line, line, at) for at, line in lines if line.strip())
     return Details(known)
 
 

@@ -8,6 +8,7 @@ tests/workload/readers/test_jobs_yaml.py compares both.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import msgspec
@@ -20,21 +21,22 @@ from simsched.formats.rfc.duration import MAX_SECONDS, whole
 from simsched.formats.text.json_text import certain_json, load_json_line, number_of_keys
 from simsched.workload.job import MAX_JOBS, Job
 from simsched.workload.mapping import ReadOptions
-from simsched.workload.readers.jobs_yaml import Maker, own_values, workload_of
+from simsched.workload.readers.jobs_yaml import Maker, own_values, workload_faults, workload_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.workload.job import Workload
     from simsched.workload.readers.jobs_yaml import Draft
 
-_WHOLE = Annotated[int, Meta(ge=0, lt=MOST)]
+_WHOLE = Annotated[int, Meta(ge=0, le=MOST)]
 _TIME = Annotated[int, Meta(ge=0, le=int(MAX_SECONDS))] | Annotated[float, Meta(ge=0, le=MAX_SECONDS)]
 _TIMES = ("submit", "runtime", "duration", "think_time", "cancel_at", "deadline", "wait")
 _TYPES: dict[str, Any] = {
     "id": int | Annotated[str, Meta(min_length=1)],
     "jobspec": Raw,
+    "shape": str,
     "urgency": Annotated[int, Meta(ge=0, lt=32)],
     "preceding": int | str,
     "hold": bool,
@@ -44,7 +46,7 @@ _TYPES: dict[str, Any] = {
         ("user", "group", "queue", "bank", "name", "partition", "status", "qos", "nodelist"), str
     ),
 }
-"""Field of a job → the type of its plain values; other fields have none."""
+"""Field of a job, or shape → the type of its plain values; other fields have none."""
 _FIELDS = Job.__struct_fields__
 _Line: Any = msgspec.defstruct(
     "_Line",
@@ -67,19 +69,19 @@ def read_jsonl(lines: Iterable[str], reading: ReadOptions | None = None) -> Work
         As `read_jobs_yaml`, with the number of the line.
     """
     reading = reading or ReadOptions(source="jobs.jsonl")
-    return workload_of(_entries(lines, Maker(reading.folder, Reader()), reading.source), reading, "jsonl")
-
-
-def _entries(lines: Iterable[str], maker: Maker, source: str) -> Iterator[list[Draft]]:
+    maker = Maker(reading.folder, Reader())
     plain = PlainLines(maker)
-    for number, line in enumerate(lines, 1):
-        if line.strip():
-            place = f"{source}:{number}"
-            job = plain.job(line, place)
-            if job is None:
-                yield maker.drafts(load_json_line(line, source, number), {}, place)
-            else:
-                yield [(place, job, None)]
+
+    def read(line: str, number: int) -> list[Draft]:
+        place = f"{reading.source}:{number}"
+        job = plain.job(line, place)
+        if job is None:
+            return maker.drafts(load_json_line(line, reading.source, number), place)
+        return [(place, job, ())]
+
+    with workload_faults():
+        entries = (partial(read, line, number) for number, line in enumerate(lines, 1) if line.strip())
+        return workload_of(entries, reading, "jsonl")
 
 
 class _Known(NamedTuple):

@@ -8,22 +8,36 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from dataclasses import field as slot
 from functools import partial
 from math import inf
 from pathlib import Path
-from types import NoneType
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import msgspec
 
 from simsched.arguments import wrong
-from simsched.declare.kinds import ANYTHING, MOST, ValueKind, unread
-from simsched.declare.table import Declared, fields_of
-from simsched.errors import FormatError, LimitError, SimschedError, WorkloadError, clip, nearest
+from simsched.declare.kinds import (
+    ANYTHING,
+    ValueKind,
+    in_turn,
+    listed,
+    or_null,
+    quoted,
+    sized,
+    text,
+    typed,
+    unread,
+    whole,
+)
+from simsched.declare.table import Declared, field, given_in
+from simsched.errors import ConfigError, FormatError, LimitError, SimschedError, WorkloadError, clip
 from simsched.formats.jobspec.heterogeneous import joined, part_queues
-from simsched.formats.rfc.duration import MAX_SECONDS, parse_duration, whole
-from simsched.workload.dependencies import resolve
+from simsched.formats.rfc import duration
+from simsched.formats.rfc.declared import seconds
+from simsched.workload.dependencies import DEPENDS, resolve
 from simsched.workload.job import (
     MAX_JOBS,
     ArrayTask,
@@ -37,11 +51,12 @@ from simsched.workload.job import (
 from simsched.workload.mapping import ReadOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from simsched.formats.jobspec.fast import Reader
     from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.formats.rfc.constraint import Constraint
+    from simsched.formats.rfc.dependency import Dependency
 
 
 _EMPTY = re.compile(r"(?:\s*(?:#[^\n]*)?(?:\n|\Z))*")
@@ -55,62 +70,32 @@ _ATTRIBUTES = ("licenses", "reservation", "checkpoint")
 # -- entries -------------------------------------------------------------------------
 
 
-def _bad(value: Any, where: str, expected: str) -> WorkloadError:
-    return WorkloadError(f"bad {where.rpartition('.')[2]} {value!r}", where=where, expected=expected)
+_ENTRY = {"$ref": "#/$defs/entry"}
 
 
-def _kind(
-    expected: str,
-    *types: type,
-    span: range | None = None,
-    null: Any = None,
-    make: Callable[[Any], Any] = lambda value: value,
-    **schema: Any,
-) -> ValueKind:
-    """Return the kind of values of some types, of numbers of a span; no boolean is a number.
-
-    null : what null means, unless it is refused (`NoneType` is not one of the types).
-    """
-    empty = "" if "minLength" in schema else None
-
-    def read(value: Any, where: str) -> Any:
-        if value is None and NoneType in types:
-            return null
-        known = isinstance(value, types) and (bool in types or not isinstance(value, bool))
-        if not known or value == empty or (span and not span[0] <= value <= span[-1]):
-            raise _bad(value, where, expected)
-        return make(value)
-
-    bounds = {} if span is None else {"minimum": span[0], "maximum": span[-1]}
-    return ValueKind(read, {"type": [_WORDS[one] for one in types], **bounds, **schema})
+def _words(value: Any, where: str) -> list[str]:
+    if isinstance(value, str):
+        return value.split()
+    if isinstance(value, list) and all(isinstance(word, str) for word in value):
+        return value
+    raise WorkloadError(
+        f"{quoted(value)} is not a command", where=where, expected="a text or a list of texts"
+    )
 
 
-_WORDS = {str: "string", int: "integer", dict: "object", list: "array", bool: "boolean", NoneType: "null"}
+def _task(value: Any, where: str) -> ArrayTask:
+    return ArrayTask.parse(_STRING.read(value, where), where)
 
 
-def read_seconds(value: Any, where: str, *, endless: bool = False) -> float | None:
-    """Return the seconds of an RFC 23 duration, an int where they are whole; None for null."""
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        raise _bad(value, where, "a duration such as 90, 30m or 1.5h")
-    seconds = whole(parse_duration(value, where))
-    if seconds < 0 or (seconds > MAX_SECONDS and not (endless and seconds == inf)):
-        raise _bad(value, where, "a time of 0 or more")
-    return seconds
-
-
-def _read_task(value: Any, where: str) -> ArrayTask | None:
-    given = _TEXT.read(value, where)
-    return None if given is None else ArrayTask.parse(given, where)
-
-
-_TIME = {"type": ["number", "string", "null"], "minimum": 0, "maximum": MAX_SECONDS}
-_TEXT = _kind("a text", str, int, NoneType, make=str)
-_NUMBER = _kind(f"a whole number of 0 or more and below {MOST:g}", int, NoneType, span=range(MOST))
-Seconds = Annotated[float | None, ValueKind(read_seconds, _TIME)]
+_STRING = text("a text", empty=True)
+_TEXTS = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
+_TEXT = or_null(typed("a text", str, int, make=str))
+TIME = seconds("a time such as 90, 30m or 1.5h")
+Time = Annotated[float | None, or_null(TIME)]
+Limit = Annotated[float | None, or_null(seconds())]
 Text = Annotated[str | None, _TEXT]
-Count = Annotated[int | None, _NUMBER]
+JobId = Annotated[int | str, typed("a whole number or a text", int, str, empty=False)]
+Count = Annotated[int | None, or_null(whole())]
 
 
 class RequestEntry(Declared, frozen=True, rename=None):
@@ -125,11 +110,11 @@ class RequestEntry(Declared, frozen=True, rename=None):
 
     nullable = False
 
-    shape: Annotated[str | None, unread(type="string")] = None
+    shape: Annotated[str | None, text("a shape", "RFC 46 text such as 'slot=4/core'")] = None
     jobspec: Annotated[Any, ANYTHING] = None
-    file: Annotated[str | None, unread(type="string")] = None
+    file: Annotated[str | None, text("the name of a file")] = None
     constraint: Annotated[Any, ANYTHING] = None
-    command: Annotated[Any, ANYTHING] = None
+    command: Annotated[list[str] | None, or_null(ValueKind(_words, _TEXTS))] = None
 
 
 class PartEntry(RequestEntry, frozen=True, rename=None):
@@ -141,16 +126,15 @@ class PartEntry(RequestEntry, frozen=True, rename=None):
     queue: Text = None
 
 
-class JobEntry(RequestEntry, frozen=True, rename=None):
-    """One entry: a job, or several that differ in their numbers.  Exactly one of its four requests is given.
+_PARTS = listed(given_in(PartEntry), "a list of requests", "one mapping per part", one_alone=False)
 
-    parts : requests with ``constraint`` and ``queue`` of their own, which start together.
+
+class QueuedEntry(RequestEntry, frozen=True, rename=None):
+    """One job, which may run or wait.
+
     id : a whole number or a text; by default the next number.
     submit : when it is submitted, a duration after the start (RFC 23; default 0).
     duration : the requested limit.
-    runtime : the actual run time.
-    count : how many times it is submitted.
-    every : the time between two of them (default 0).
     name : name of the job.
     user : who submits it.
     group : group of the user.
@@ -159,6 +143,28 @@ class JobEntry(RequestEntry, frozen=True, rename=None):
     qos : quality of service.
     urgency : 0 to 31 (RFC 30; default 16).
     priority : a priority that another scheduler gave.
+    """
+
+    id: JobId = 0
+    submit: Time = None
+    duration: Limit = None
+    name: Text = None
+    user: Text = None
+    group: Text = None
+    bank: Text = None
+    queue: Text = None
+    qos: Text = None
+    urgency: Annotated[int, or_null(whole(0, 31), 16)] = 16
+    priority: Count = None
+
+
+class JobEntry(QueuedEntry, frozen=True, rename=None):
+    """One entry: a job, or several that differ in their numbers.  Exactly one of its four requests is given.
+
+    parts : requests with ``constraint`` and ``queue`` of their own, which start together.
+    runtime : the actual run time.
+    count : how many times it is submitted.
+    every : the time between two of them (default 0).
     preceding : the job that it follows (SWF 2.2).
     think_time : the time after the end of that (SWF 2.2).
     hold : whether the job is held.
@@ -173,55 +179,60 @@ class JobEntry(RequestEntry, frozen=True, rename=None):
     checkpoint : a mapping with ``interval``, ``cost`` and ``restart``.
     """
 
-    parts: Annotated[Any, unread(type="array")] = None
-    id: Annotated[int | str, _kind("a whole number or a text", int, str, minLength=1)] = 0
-    submit: Seconds = None
-    duration: Annotated[float | None, ValueKind(partial(read_seconds, endless=True), _TIME)] = None
+    parts: Annotated[Any, sized(_PARTS)] = None
     count: Count = None
-    every: Seconds = None
-    runtime: Seconds = None
-    name: Text = None
-    user: Text = None
-    group: Text = None
-    bank: Text = None
-    queue: Text = None
-    qos: Text = None
-    urgency: Annotated[int, _kind("0 to 31", int, NoneType, span=range(32), null=16)] = 16
-    priority: Count = None
-    preceding: Annotated[int | str | None, _kind("a job id", int, str, NoneType)] = None
-    think_time: Seconds = None
-    hold: Annotated[bool, _kind("true or false", bool)] = False
-    cancel_at: Seconds = None
-    deadline: Seconds = None
+    every: Time = None
+    runtime: Time = None
+    preceding: Annotated[int | str | None, or_null(typed("the id of a job", int, str))] = None
+    think_time: Time = None
+    hold: bool = False
+    cancel_at: Time = None
+    deadline: Time = None
     procs: Count = None
     nodes: Count = None
     memory: Count = None
     energy: Count = None
     partition: Text = None
-    wait: Seconds = None
+    wait: Time = None
     status: Text = None
     nodelist: Text = None
-    depends: Annotated[Any, ANYTHING] = None
-    array: Annotated[Any, ANYTHING] = None
-    array_task: Annotated[ArrayTask | None, ValueKind(_read_task, _TEXT.schema)] = None
-    licenses: Annotated[Any, _kind("a text or a mapping", str, dict)] = None
-    reservation: Annotated[Any, _kind("a text", str)] = None
-    checkpoint: Annotated[Any, _kind("a mapping", dict)] = None
+    depends: Annotated[Any, DEPENDS] = None
+    array: Annotated[Any, or_null(ValueKind(parse_tasks, {"type": ["string", "integer"]}))] = None
+    array_task: Annotated[ArrayTask | None, or_null(ValueKind(_task, _STRING.schema))] = None
+    licenses: Annotated[Any, typed("a text or a mapping", str, dict)] = None
+    reservation: Annotated[Any, _STRING] = None
+    checkpoint: Annotated[Any, typed("a mapping", dict)] = None
 
 
-KINDS = {key: one.kind for key, one in fields_of(JobEntry).items()}
-"""Key of an entry → the kind of its values."""
-_OF_JOBS = {*Job.__struct_fields__, "count", "every"} - {"id", "jobspec"}  # the id is read last
-_VALUES = {key: kind.read for key, kind in KINDS.items() if key in _OF_JOBS}
+_OF_JOBS = {*Job.__struct_fields__} - {"id", "submit", "jobspec"}
+
+
+class JobsTable(Declared, frozen=True, rename=None):
+    """A ``jobs.yaml`` with more than a list of entries.
+
+    jobs : the entries.
+    name : name of the workload.
+    description : a text for readers.
+    defaults : keys that every entry starts from.
+    """
+
+    join = ": "
+
+    jobs: Annotated[list[Any], unread(type="array", items=_ENTRY)]
+    name: Annotated[str, or_null(typed("a text", str, int, make=str), "")] = ""
+    description: Annotated[Any, ANYTHING] = None
+    defaults: Annotated[dict[str, Any], or_null(ValueKind(JobEntry.given, _ENTRY), {})] = field(
+        default_factory=dict
+    )
 
 
 def jobs_schema() -> dict[str, Any]:
     """Return the JSON Schema of a ``jobs.yaml``; a line of JSON Lines is an ``entry`` of it."""
-    entry = {"$ref": "#/$defs/entry"}
-    jobs = {"type": "array", "items": entry}
-    keys = {"name": {}, "description": {}, "defaults": {"anyOf": [entry, {"type": "null"}]}, "jobs": jobs}
-    table = {"type": "object", "properties": keys, "required": ["jobs"], "additionalProperties": False}
-    return {"anyOf": [jobs, table, {"type": "null"}], "$defs": {"entry": JobEntry.schema()}}
+    table = JobsTable.schema()
+    return {
+        "anyOf": [table["properties"]["jobs"], table, {"type": "null"}],
+        "$defs": {"entry": JobEntry.schema()},
+    }
 
 
 # -- documents -----------------------------------------------------------------------
@@ -232,18 +243,23 @@ def read_jobs_yaml(text: str, reading: ReadOptions | None = None) -> Workload:
 
     Raises
     ------
-    FormatError
-        When the text is not YAML, or a shape, duration or constraint in it cannot be read.
-    WorkloadError
-        On an unknown key, a missing one, a wrong value, or a dependency on a job that is not there.
+    FormatError, WorkloadError
+        For a text that is not YAML, and for the first fault of the document, which has the others with it:
+        unknown and missing keys, wrong values, shapes, durations and constraints, and dependencies on jobs
+        that are not there.
     """
     reading = reading or ReadOptions(source="jobs.yaml")
     document = None if _EMPTY.fullmatch(text) else _document(text, reading.source)
-    entries, defaults, title = _parts(document, reading.source)
-    maker = Maker(reading.folder)
-    numbered = ((f"{reading.source}: jobs[{index}]", entry) for index, entry in enumerate(entries))
-    drafts = (maker.drafts(entry, defaults, place) for place, entry in numbered)
-    return workload_of(drafts, replace(reading, name=title or reading.name), "jobs")
+    document = {"jobs": document or []} if isinstance(document, list | None) else document
+    if not isinstance(document, dict) or not isinstance(document.get("jobs"), list):
+        expected = "a list, or a mapping with 'jobs'"
+        raise WorkloadError("not a list of jobs", where=reading.source, expected=expected)
+    with workload_faults():
+        table = JobsTable.read(document, reading.source)
+        maker = Maker(reading.folder, defaults=table.defaults, of_defaults=f"{reading.source}: defaults")
+        numbered = ((f"{reading.source}: jobs[{index}]", entry) for index, entry in enumerate(table.jobs))
+        drafts = (partial(maker.drafts, entry, place) for place, entry in numbered)
+        return workload_of(drafts, replace(reading, name=table.name or reading.name), "jobs")
 
 
 def given_jobs(given: Any) -> tuple[Job, ...]:
@@ -259,25 +275,40 @@ def given_jobs(given: Any) -> tuple[Job, ...]:
     if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
         raise wrong("jobs", given, "several jobs, as Job or as mappings")
     maker = Maker(Path())
-    drafts: list[Draft] = []
     entries = False
-    for number, one in enumerate(given):
-        place = f"jobs[{number}]"
+
+    def read(one: Any, place: str) -> list[Draft]:
         if isinstance(one, Job):
-            drafts.append((place, one, None))
             maker.ids.setdefault(str(one.id), place)
-        elif isinstance(one, Mapping):
-            entries = True
-            if one.get("submit") is not None and not _is_given(one["submit"]):
-                raise WorkloadError("there is no submit time", where=f"{place}.submit", expected="seconds")
-            entry = {str(key): _plain_value(value) for key, value in one.items() if _is_given(value)}
-            drafts.extend((place, job, entry.get("depends")) for job in maker.jobs(entry, {}, place))
-        else:
+            return [(place, one, ())]
+        if not isinstance(one, Mapping):
             expected = "a Job, or a mapping with 'shape', 'jobspec' or 'file'"
             raise WorkloadError(f"{clip(repr(one), 60)} is not a job", where=place, expected=expected)
+        nonlocal entries
+        entries = True
+        if one.get("submit") is not None and not _is_given(one["submit"]):
+            raise WorkloadError("there is no submit time", where=f"{place}.submit", expected="seconds")
+        return maker.drafts(
+            {str(key): _plain_value(item) for key, item in one.items() if _is_given(item)}, place
+        )
+
+    with workload_faults():
+        reads = (partial(read, one, f"jobs[{number}]") for number, one in enumerate(given))
+        drafts = read_in_turn(reads, MAX_JOBS + 1)
         if len(drafts) > MAX_JOBS:
-            raise LimitError(f"more than {MAX_JOBS:,} jobs", where=place)
-    return in_submit_order(resolve(drafts) if entries else [job for _, job, _ in drafts])
+            raise LimitError(f"more than {MAX_JOBS:,} jobs", where="jobs")
+        return in_submit_order(resolve(drafts) if entries else [job for _, job, _ in drafts])
+
+
+@contextmanager
+def workload_faults() -> Iterator[None]:
+    """Make errors of the class of workloads of those that declared tables raise."""
+    try:
+        yield
+    except SimschedError as error:
+        raise error.retold(
+            lambda one: WorkloadError(*one.args) if isinstance(one, ConfigError) else one
+        ) from None
 
 
 def _is_given(value: Any) -> bool:
@@ -306,42 +337,29 @@ def _document(text: str, source: str) -> Any:
     return load_yaml(text, source)
 
 
-def _parts(document: Any, source: str) -> tuple[list[Any], dict[str, Any], str]:
-    """Return (entries, defaults, name) of either form of the document."""
-    if document is None:
-        return [], {}, ""
-    if isinstance(document, list):
-        return document, {}, ""
-    if not isinstance(document, dict) or not isinstance(document.get("jobs"), list):
-        raise WorkloadError("not a list of jobs", where=source, expected="a list, or a mapping with 'jobs'")
-    refuse_unknown(document, frozenset(("name", "defaults", "jobs", "description")), source)
-    defaults = document.get("defaults") or {}
-    if not isinstance(defaults, dict):
-        raise WorkloadError(
-            "not a mapping", where=f"{source}: defaults", expected="keys that every job starts from"
-        )
-    return document["jobs"], defaults, str(document.get("name") or "")
-
-
-def refuse_unknown(entry: Mapping[str, Any], known: Iterable[str], place: str) -> None:
-    """Raise WorkloadError for a key that is not known, with the one that was meant."""
-    for key in entry:
-        if key not in known:
-            expected = nearest(str(key), sorted(known)) or ", ".join(sorted(known))
-            raise WorkloadError(f"unknown key {key!r}", where=place, expected=expected)
-
-
-Draft: TypeAlias = tuple[str, Job, Any]
+Draft: TypeAlias = tuple[str, Job, "Sequence[Dependency]"]
 """The place of an entry, one of its jobs, and the ``depends`` of the entry."""
 
 
-def workload_of(entries: Iterable[list[Draft]], reading: ReadOptions, kind: str) -> Workload:
-    """Return the jobs of entries, with their dependencies, as far as the limit of records goes."""
+def read_in_turn(entries: Iterable[Callable[[], Iterable[Draft]]], most: float = inf) -> list[Draft]:
+    """Return the jobs of entries until there are `most`, or raise the first fault with the others."""
     drafts: list[Draft] = []
-    most = inf if reading.limit is None else reading.limit
-    coming = iter(entries)
-    while len(drafts) < most and (found := next(coming, None)) is not None:
-        drafts += found
+
+    def coming() -> Iterator[Callable[[], None]]:
+        for read in entries:
+            if len(drafts) >= most:
+                return
+            yield lambda: drafts.extend(read())  # noqa: B023 (called before the next)
+
+    in_turn(coming())
+    return drafts
+
+
+def workload_of(
+    entries: Iterable[Callable[[], Iterable[Draft]]], reading: ReadOptions, kind: str
+) -> Workload:
+    """Return the jobs of entries, with their dependencies, as far as the limit of records goes."""
+    drafts = read_in_turn(entries, inf if reading.limit is None else reading.limit)
     return assemble(resolve(drafts), Skips(), source=reading.source, name=reading.name, kind=kind)
 
 
@@ -350,46 +368,46 @@ class Maker:
     """Turns entries into jobs; equal requests share one jobspec.
 
     `jobspecs` reads those of entries that strict JSON gave; None: all are validated in detail.
+    `defaults` are the values that all entries start from, and `of_defaults` is their place.
     """
 
     folder: Path | None
     jobspecs: Reader | None = None
-    made: dict[tuple[Any, ...], Jobspec] = field(default_factory=dict)
-    ids: dict[str, str] = field(default_factory=dict)
+    defaults: Mapping[str, Any] = slot(default_factory=dict)
+    of_defaults: str = ""
+    made: dict[tuple[Any, ...], Jobspec] = slot(default_factory=dict)
+    ids: dict[str, str] = slot(default_factory=dict)
     sequence: int = 0
 
-    def drafts(self, entry: Any, defaults: dict[str, Any], place: str) -> list[Draft]:
-        """Return the jobs of one entry, with its place and what it says of dependencies."""
+    def drafts(self, entry: Any, place: str) -> list[Draft]:
+        """Return the jobs of one entry, with its place and its dependencies, which are not resolved."""
         if not isinstance(entry, dict):
-            raise WorkloadError(
-                "not a job", where=place, expected="a mapping with 'shape', 'jobspec' or 'file'"
-            )
-        said = entry.get("depends", defaults.get("depends"))
-        return [(place, job, said) for job in self.jobs(entry, defaults, place)]
+            expected = "a mapping with 'shape', 'jobspec' or 'file'"
+            raise WorkloadError("not a job", where=place, expected=expected)
+        said = JobEntry.given(entry, place)
+        waits = said.get("depends", self.defaults.get("depends", ()))
+        return [(place, job, waits) for job in self.jobs(said, place)]
 
-    def jobs(self, said: dict[str, Any], defaults: dict[str, Any], place: str) -> Iterator[Job]:
-        """Yield the jobs of one entry, `count` of them; their dependencies come later.
+    def jobs(self, said: dict[str, Any], place: str) -> Iterator[Job]:
+        """Yield the jobs of the values of one entry, `count` of them; their dependencies come later.
 
         A limit in the entry counts before that of its jobspec, that before the default.
         """
+        defaults = self.defaults
         if defaults and not said.keys().isdisjoint(_REQUESTS):  # the entry brings its own request
             defaults = {key: value for key, value in defaults.items() if key not in _REQUESTS}
         entry = {**defaults, **said} if defaults else said
-        if not entry.keys() <= KINDS.keys():
-            refuse_unknown(entry, KINDS, place)
-        values = {
-            key: _VALUES[key](value, f"{place}.{key}") for key, value in entry.items() if key in _VALUES
-        }
-        jobspec = self._with_attributes(self.jobspec(entry, place), entry, place)
+        values = {key: value for key, value in entry.items() if key in _OF_JOBS}
+        jobspec = self._with_attributes(self.jobspec(entry, place), entry)
         own_limit, name, queue = own_values(jobspec)
         if "duration" not in said:
             values["duration"] = own_limit or values.get("duration")
         if values.get("duration") is None and values.get("runtime") is None:
             raise WorkloadError("a job needs a runtime or a duration", where=place)
-        if values.get("duration") == float("inf"):
+        if values.get("duration") == inf:
             values["duration"] = None
         indices, most = _array_of(entry, jobspec, place)
-        given, every, submit = (values.pop(key, None) for key in ("count", "every", "submit"))
+        given, every, submit = (entry.get(key) for key in ("count", "every", "submit"))
         count = 1 if given is None else given
         total = count * max(len(indices), 1)
         if total > MAX_COPIES:
@@ -421,15 +439,14 @@ class Maker:
         self.sequence += 1
         made: int | str = self.sequence
         if "id" in entry:
-            given = KINDS["id"].read(entry["id"], f"{place}.id")
-            made = given if count == 1 else f"{given}.{index + 1}"
+            made = entry["id"] if count == 1 else f"{entry['id']}.{index + 1}"
         first = self.ids.setdefault(str(made), place)
         if first is not place:
             raise WorkloadError(f"job id {made!r} occurs twice, first at {first}", where=place)
         return made
 
-    def jobspec(self, entry: dict[str, Any], place: str) -> Jobspec:
-        """Return the request of an entry."""
+    def jobspec(self, entry: Mapping[str, Any], place: str) -> Jobspec:
+        """Return the request of the values of an entry."""
         given = [key for key in _REQUESTS if key in entry]
         if len(given) != 1:
             found = " and ".join(given) or "none of them"
@@ -441,15 +458,31 @@ class Maker:
         cached = key, text, repr(entry.get("constraint")), repr(entry.get("command"))
         made = self.made.get(cached)
         if made is None:
+            constraint = self._constraint(entry, place)
             try:
-                made = self.made[cached] = self._make(key, value, text, entry)
+                made = self.made[cached] = self._make(key, value, text, entry.get("command"), constraint)
             except SimschedError as error:
-                raise error.at(f"{place}.{key}") from None
+                raise error.at(self._at(key, entry, place)) from None
         return made
 
-    def _with_attributes(self, jobspec: Jobspec, entry: dict[str, Any], place: str) -> Jobspec:
+    def _at(self, key: str, entry: Mapping[str, Any], place: str) -> str:
+        """Return the place of a key: that of the defaults if the value is theirs."""
+        return f"{self.of_defaults if entry[key] is self.defaults.get(key) else place}.{key}"
+
+    def _constraint(self, entry: Mapping[str, Any], place: str) -> Constraint | None:
+        value = entry.get("constraint")
+        if value is None:
+            return None
+        from simsched.formats.rfc.constraint import from_json, parse_constraint
+
+        try:
+            return parse_constraint(value) if isinstance(value, str) else from_json(value, "constraint")
+        except SimschedError as error:
+            raise error.at(self._at("constraint", entry, place)) from None
+
+    def _with_attributes(self, jobspec: Jobspec, entry: Mapping[str, Any]) -> Jobspec:
         """Return the jobspec with the licences, the reservation and the checkpoints of the entry."""
-        given = {key: KINDS[key].read(entry[key], f"{place}.{key}") for key in _ATTRIBUTES if key in entry}
+        given = {key: entry[key] for key in _ATTRIBUTES if key in entry}
         if not given:
             return jobspec
         cached = "attributes", id(jobspec), repr(given)
@@ -457,46 +490,42 @@ class Maker:
             self.made[cached] = jobspec.with_system(**given)
         return self.made[cached]
 
-    def _joined(self, parts: Any, entry: dict[str, Any], place: str) -> Jobspec:
+    def _joined(self, parts: Sequence[dict[str, Any]], entry: Mapping[str, Any], place: str) -> Jobspec:
         """Return one jobspec for the parts of a heterogeneous job; the entry's constraint holds for each."""
-        if not isinstance(parts, list) or not parts:
-            raise WorkloadError(
-                "parts is not a list of requests", where=f"{place}.parts", expected="one mapping per part"
-            )
         common = [entry.get(key) for key in ("constraint", "command", "queue")]
         cached = "parts", repr(parts), repr(common)
         if cached in self.made:
             return self.made[cached]
-        specs, queues = [], []
-        for number, part in enumerate(parts):
-            where = f"{place}.parts[{number}]"
-            if not isinstance(part, dict):
-                raise WorkloadError(
-                    "not a part", where=where, expected="a mapping with 'shape', 'jobspec' or 'file'"
-                )
-            refuse_unknown(part, fields_of(PartEntry), where)
-            command = {"command": entry["command"]} if "command" in entry else {}
-            spec = self.jobspec({**command, **part}, where)
-            specs.append(_and(spec, entry.get("constraint"), place))
-            own = _TEXT.read(part.get("queue"), f"{where}.queue")
-            queues.append(own or spec.queue or _TEXT.read(entry.get("queue"), f"{place}.queue"))
+        constraint = self._constraint(entry, place)
+        command = {"command": entry["command"]} if "command" in entry else {}
+        reads = [
+            partial(self.jobspec, {**command, **part}, f"{place}.parts[{at}]")
+            for at, part in enumerate(parts)
+        ]
+        specs = [constrained(spec, constraint) for spec in in_turn(reads)]
+        queues = [
+            part.get("queue") or spec.queue or entry.get("queue")
+            for part, spec in zip(parts, specs, strict=True)
+        ]
         made = self.made[cached] = joined(specs, queues).with_system(**_of_the_job(specs, f"{place}.parts"))
         return made
 
-    def _make(self, key: str, value: Any, text: str | bytes, entry: dict[str, Any]) -> Jobspec:
+    def _make(
+        self,
+        key: str,
+        value: Any,
+        text: str | bytes,
+        command: list[str] | None,
+        constraint: Constraint | None,
+    ) -> Jobspec:
         from simsched.formats.jobspec.jobspec import Jobspec
         from simsched.formats.request_files import load_jobspec
 
-        constraint = _constraint(entry.get("constraint"))
         if key == "shape":
-            if not isinstance(value, str):
-                raise WorkloadError(f"{value!r} is not a shape", expected="RFC 46 text such as 'slot=4/core'")
-            return Jobspec.from_shape(value, constraint=constraint, command=_command(entry.get("command")))
+            return Jobspec.from_shape(value, constraint=constraint, command=command)
         if key == "jobspec":
             read = None if self.jobspecs is None else self.jobspecs.jobspec(value, text)
             return constrained(read or Jobspec.from_dict(value), constraint)
-        if not isinstance(value, str):
-            raise WorkloadError(f"{value!r} is not a file name")
         if self.folder is None:
             raise WorkloadError("a workload from standard input cannot name files")
         return constrained(load_jobspec(self.folder / value), constraint)
@@ -504,7 +533,7 @@ class Maker:
 
 def own_values(jobspec: Jobspec) -> tuple[float | None, str | None, str | None]:
     """Return the limit, the name and the queue that a jobspec states; of parts, the queue of the first."""
-    limit = whole(jobspec.duration) if jobspec.duration else None  # 0 is unlimited (RFC 14)
+    limit = duration.whole(jobspec.duration) if jobspec.duration else None  # 0 is unlimited (RFC 14)
     return limit, jobspec.name, jobspec.queue or next(iter(part_queues(jobspec)), None)
 
 
@@ -526,23 +555,16 @@ def _of_the_job(parts: list[Jobspec], place: str) -> dict[str, Any]:
     return found
 
 
-def _array_of(entry: dict[str, Any], jobspec: Jobspec, place: str) -> tuple[list[int], int | None]:
+def _array_of(entry: Mapping[str, Any], jobspec: Jobspec, place: str) -> tuple[list[int], int | None]:
     """Return the tasks of an entry's job array, by itself or by its jobspec; [] if it is not an array."""
     if "array_task" in entry:
         if "array" in entry:
             raise WorkloadError("found array and array_task", where=place, expected="one of them")
         return [], None
-    given = entry.get("array", jobspec.system.get("array"))
-    if given is None:
-        return [], None
-    return parse_tasks(given, f"{place}.{'array' if 'array' in entry else 'attributes.system.array'}")
-
-
-def _and(jobspec: Jobspec, constraint: Any, place: str) -> Jobspec:
-    try:
-        return constrained(jobspec, _constraint(constraint))
-    except SimschedError as error:
-        raise error.at(f"{place}.constraint") from None
+    given = jobspec.system.get("array")
+    if "array" in entry:
+        return entry["array"] or ([], None)
+    return ([], None) if given is None else parse_tasks(given, f"{place}.attributes.system.array")
 
 
 def constrained(jobspec: Jobspec, constraint: Constraint | None) -> Jobspec:
@@ -553,21 +575,3 @@ def constrained(jobspec: Jobspec, constraint: Constraint | None) -> Jobspec:
 
     both = constraint if jobspec.constraint is None else And((jobspec.constraint, constraint))
     return jobspec.with_system(constraints=to_json(both))
-
-
-def _constraint(value: Any) -> Constraint | None:
-    if value is None:
-        return None
-    from simsched.formats.rfc.constraint import from_json, parse_constraint
-
-    return parse_constraint(value) if isinstance(value, str) else from_json(value, "constraint")
-
-
-def _command(value: Any) -> list[str] | None:
-    if value is None:
-        return None
-    if isinstance(value, str):
-        return value.split()
-    if isinstance(value, list) and all(isinstance(word, str) for word in value):
-        return value
-    raise WorkloadError(f"bad command {value!r}", expected="a text or a list of texts")

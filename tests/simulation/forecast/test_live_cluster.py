@@ -278,9 +278,9 @@ def test_queues_priorities_and_hours():
         ([running("A", "0", 5, 4)], [], "running[0]: ends at 4, before its start at 5"),
         ([running("A", "0", 8, 9)], [], "running[0]: starts at 8, after the snapshot's 7"),
         ([{"id": "A", "start": 1}], [], "the resources of the running job are missing (expected R"),
-        ([{"id": "A", "R": granted("0", ONE)}], [], "running[0]: the start of the running job is missing"),
+        ([{"id": "A", "R": granted("0", ONE)}], [], "running[0]: the key 'start' is missing (expected"),
         ([{"id": "A", "start": 1, "R": {"version": 2}}], [], "p.json: running[0].R: version: R of version 2"),
-        ([{"start": 1}], [], "running[0]: not a job"),
+        ([{"start": 1}], [], "running[0]: the key 'id' is missing (expected a whole number or a text)"),
         ([running("A", "0", 0, 9, ends=4)], [], "unknown key 'ends'"),
         ([running("A", "0", "soon", 9)], [], "running[0].start"),
         ([], [waiting("C", "slot=1/core", 5, submit=9)], "submitted at 9, after the snapshot's 7"),
@@ -290,7 +290,7 @@ def test_queues_priorities_and_hours():
         ([], [waiting("C", "slot=1/core", 5, runtime=3)], "unknown key 'runtime'"),
         ([], [waiting("C", "slot=1/core", 5, depends="afterok:X")], "depends on 'X'"),
         ([running("A", "0", 0, 9)], [waiting("A", "slot=1/core", 5)], "job id 'A' occurs twice"),
-        ([], [waiting("C", "slot=1/core", 5, urgency=32)], "bad urgency 32"),
+        ([], [waiting("C", "slot=1/core", 5, urgency=32)], "waiting[0].urgency: 32 is out of range"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_said_with_its_place(held, queue, said):
@@ -307,9 +307,12 @@ def test_what_is_wrong_is_said_with_its_place(held, queue, said):
             "the document has the kind 'simsched queu' (expected kind: simsched queue)",
         ),
         ('{"kind": "simsched checkpoint", "time": 3}', "a checkpoint is not a queue snapshot"),
-        ("kind: simsched queue\nrunning: []\n", "the time of the snapshot is missing"),
+        (
+            "kind: simsched queue\nrunning: []\n",
+            "p.yaml: the key 'time' is missing (expected the time of the snapshot",
+        ),
         ("kind: simsched queue\ntime: 3\nruning: []\n", "unknown key 'runing'"),
-        ("kind: simsched queue\ntime: 3\nwaiting: 7\n", "waiting is not a list"),
+        ("kind: simsched queue\ntime: 3\nwaiting: 7\n", "waiting: 7 is not a list of jobs"),
         ('{"kind": "simsched queue", "time": NaN}', "NaN"),
         ('{"kind": "simsched queue", "time": 1, "time": 2}', "time"),
         ("kind: [simsched", "line"),
@@ -349,7 +352,7 @@ def test_details_tell_what_the_picture_does_not(tmp_path):
     assert {x.id: x.start for x in forecast_live(machine(2), drawn)} == {"C": 9, "D": 12}
     for text, said in (
         ('{"id": 1, "r": 2}', "more.jsonl:1: unknown key 'r'"),
-        ("[1]", "more.jsonl[0]: these are not the details of a job"),
+        ("[1]", "more.jsonl[0]: 1 is not a table (expected id, R, jobspec)"),
     ):
         path.write_text(text)
         with pytest.raises(SimschedError, match=re.escape(said)):

@@ -56,9 +56,9 @@ def test_jobs_yaml(tmp_path):
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
-        ("licenses: 3", "licenses: bad licenses 3 (expected a text or a mapping)"),
-        ("reservation: [r]", "reservation: bad reservation ['r'] (expected a text)"),
-        ("checkpoint: 1h", "checkpoint: bad checkpoint '1h' (expected a mapping)"),
+        ("licenses: 3", "licenses: 3 is not a text or a mapping"),
+        ("reservation: [r]", "reservation: ['r'] is not a text"),
+        ("checkpoint: 1h", "checkpoint: '1h' is not a mapping"),
     ],
 )
 def test_wrong_entries(tmp_path, entry, message):

@@ -12,7 +12,8 @@ import simsched as ss
 from simsched.study.runs.input_cache import INPUTS
 from simsched.study.runs.single_run import perform
 from simsched.study.sizing.evaluation import CRITERIA, AcceptanceRule, feasibility_of, seeded, wanted
-from simsched.study.sizing.size import cluster_input, load_steps, workload_input
+from simsched.study.sizing.inputs import cluster_input, workload_input
+from simsched.study.sizing.size import load_steps
 from simsched.study.spec.run_task import Measure, RunTask
 from simsched.study.spec.target import parse_targets
 from simsched.workload.job import Job, Workload

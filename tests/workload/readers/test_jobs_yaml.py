@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from simsched.declare.table import fields_of
 from simsched.errors import FormatError, SimschedError, WorkloadError
 from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.formats.rfc.dependency import Dependency
@@ -17,7 +18,7 @@ from simsched.workload.job import Job, Skips, assemble
 from simsched.workload.load import detect, load_workload
 from simsched.workload.mapping import ReadOptions
 from simsched.workload.readers.job_lines import read_jsonl
-from simsched.workload.readers.jobs_yaml import KINDS, jobs_schema, read_jobs_yaml
+from simsched.workload.readers.jobs_yaml import JobEntry, jobs_schema, read_jobs_yaml
 from simsched.workload.save import write_jobs_yaml, write_jsonl
 
 
@@ -100,25 +101,25 @@ def test_constraints_are_anded_to_the_jobspecs_own():
         ("- {shape: slot=1/core}", r"jobs\[0\]: a job needs a runtime or a duration"),
         ("- {runtime: 5}", r"found none of them \(expected one of shape, jobspec, file, parts\)"),
         ("- {shape: a, file: b, runtime: 5}", "found shape and file"),
-        ("- {shape: slot=1/core, runtme: 5}", r"unknown key 'runtme' \(expected runtime\)"),
+        ("- {shape: slot=1/core, runtme: 5}", r"jobs\[0\]: unknown key 'runtme'; did you mean runtime\?"),
         ("- {shape: 'slot=1/core[', runtime: 5}", r"jobs\[0\].shape: "),
         ("- {shape: 7, runtime: 5}", "7 is not a shape"),
         ("- {shape: slot=1/core, runtime: 5 parsecs}", r"jobs\[0\].runtime"),
         ("- {shape: slot=1/core, runtime: -5}", r"jobs\[0\].runtime"),
-        ("- {shape: slot=1/core, runtime: inf}", r"jobs\[0\].runtime: bad runtime 'inf'"),
-        ("- {shape: slot=1/core, runtime: [1]}", r"jobs\[0\].runtime: bad runtime \[1\]"),
-        ("- {shape: slot=1/core, runtime: 1, count: many}", "bad count 'many'"),
-        ("- {shape: slot=1/core, runtime: 1, count: -1}", "bad count -1"),
+        ("- {shape: slot=1/core, runtime: inf}", r"jobs\[0\].runtime: the time has no end"),
+        ("- {shape: slot=1/core, runtime: [1]}", r"jobs\[0\].runtime: \[1\] is not a duration"),
+        ("- {shape: slot=1/core, runtime: 1, count: many}", r"jobs\[0\].count: 'many' is not a whole number"),
+        ("- {shape: slot=1/core, runtime: 1, count: -1}", r"jobs\[0\].count: -1 is out of range"),
         ("- {shape: slot=1/core, runtime: 1, count: 99999999999}", "more than 1,000,000 jobs of one entry"),
-        ("- {shape: slot=1/core, runtime: 1, urgency: 32}", r"bad urgency 32 \(expected 0 to 31\)"),
-        ("- {shape: slot=1/core, runtime: 1, hold: maybe}", "bad hold 'maybe'"),
-        ("- {shape: slot=1/core, runtime: 1, id: [1]}", r"bad id \[1\]"),
-        ("- {shape: slot=1/core, runtime: 1, name: [a]}", "bad name"),
-        ("- {shape: slot=1/core, runtime: 1, preceding: [a]}", "bad preceding"),
-        ("- {shape: slot=1/core, runtime: 1, command: 5}", "bad command 5"),
+        ("- {shape: slot=1/core, runtime: 1, urgency: 32}", r"32 is out of range \(expected .* 0 to 31"),
+        ("- {shape: slot=1/core, runtime: 1, hold: maybe}", r"jobs\[0\].hold: 'maybe' is not true or false"),
+        ("- {shape: slot=1/core, runtime: 1, id: [1]}", r"id: \[1\] is not a whole number or a text"),
+        ("- {shape: slot=1/core, runtime: 1, name: [a]}", r"jobs\[0\].name: \['a'\] is not a text"),
+        ("- {shape: slot=1/core, runtime: 1, preceding: [a]}", r"preceding: \['a'\] is not the id of a job"),
+        ("- {shape: slot=1/core, runtime: 1, command: 5}", r"jobs\[0\].command: 5 is not a command"),
         ("- {shape: slot=1/core, runtime: 1, depends: nobody}", r"depends\[0\]"),
         ("- {shape: slot=1/core, runtime: 1, depends: 'afterok:x'}", "depends on 'x', which is not a job"),
-        ("- {shape: slot=1/core, runtime: 1, depends: [7]}", "bad dependency 7"),
+        ("- {shape: slot=1/core, runtime: 1, depends: [7]}", r"depends\[0\]: 7 is not a dependency"),
         ("- {shape: slot=1/core, runtime: 1, name: x, depends: 'afterok:x'}", "job 1 depends on itself"),
         ("- {shape: slot=1/core, runtime: 1, id: a}\n- {shape: slot=1/core, runtime: 1, id: a}",
          r"jobs\[1\]: job id 'a' occurs twice, first at jobs.yaml: jobs\[0\]"),
@@ -126,7 +127,7 @@ def test_constraints_are_anded_to_the_jobspecs_own():
          "jobs depend on each other: (a -> b -> a|b -> a -> b)"),
         ("- {file: nothing.json, runtime: 1}", "cannot name files"),
         ("- {jobspec: {version: 1}, runtime: 1}", r"jobs\[0\].jobspec"),
-        ("- {shape: slot=1/core, runtime: 1, constraint: 'a and'}", r"jobs\[0\].shape"),
+        ("- {shape: slot=1/core, runtime: 1, constraint: 'a and'}", r"jobs\[0\].constraint: the con"),
         ("{", "jobs.yaml"),
         ("- &a [*a]", "jobs.yaml"),
     ],
@@ -134,6 +135,53 @@ def test_constraints_are_anded_to_the_jobspecs_own():
 def test_faults_have_a_place(text, message):
     with pytest.raises(SimschedError, match=message):
         read_jobs_yaml(text)
+
+
+def faults(read, text):
+    with pytest.raises(SimschedError) as caught:
+        read(text)
+    return [f"{one.where}: {one.message}" for one in (caught.value, *caught.value.others)]
+
+
+def test_all_faults_of_a_document_are_told_at_once():
+    text = """
+    nmae: x
+    defaults: {queue: [a], user: ann}
+    jobs:
+    - {shape: core, runtme: 5, urgency: 40}
+    """
+    assert faults(read_jobs_yaml, text) == [
+        "jobs.yaml: unknown key 'nmae'; did you mean name?",
+        "jobs.yaml: defaults.queue: ['a'] is not a text",
+    ]
+    text = """
+    defaults: {shape: cor e, runtime: 1}
+    jobs:
+    - {runtme: 5, urgency: 40}
+    - {}
+    - {}
+    - {parts: [{shape: core, cuont: 2}, {shape: g pu}, 3]}
+    - {parts: [{shape: c ore}, {shape: core, file: x}]}
+    - {shape: core, id: a}
+    - {shape: core, id: a, depends: [b, 3]}
+    """
+    assert [one.split("jobs.yaml: ")[1] for one in faults(read_jobs_yaml, text)] == [
+        "jobs[0]: unknown key 'runtme'; did you mean runtime?",
+        "jobs[0].urgency: 40 is out of range",
+        "defaults.shape: unexpected 'e'",  # once
+        "jobs[3].parts[0]: unknown key 'cuont'",
+        "jobs[3].parts[2]: 3 is not a table",
+        "jobs[4].parts[0].shape: unexpected 'o'",
+        "jobs[4].parts[1]: found shape and file",
+        "jobs[6].depends[0]: 'b' is not a dependency",
+        "jobs[6].depends[1]: 3 is not a dependency",
+    ]
+
+
+def test_faults_of_many_lines_are_told_up_to_twenty():
+    line = json.dumps({"shape": "core", "runtime": -1})
+    assert len(faults(read_jsonl, [line] * 100)) == 20
+    assert len(faults(read_jobs_yaml, f"[{', '.join([line] * 100)}]")) == 20
 
 
 def test_json_lines_name_the_line():
@@ -254,7 +302,7 @@ def test_first_steps_is_what_its_comments_say():
 
 @pytest.mark.parametrize("key", ["submit", "runtime", "duration"])
 def test_times_that_a_clock_cannot_tell_apart_are_refused(key):
-    with pytest.raises(WorkloadError, match=rf"jobs\[0\]\.{key}: bad {key} 1e\+300"):
+    with pytest.raises(FormatError, match=rf"jobs\[0\]\.{key}: 1e\+300 s is too late"):
         read_jobs_yaml(json.dumps([{"shape": "core", "runtime": 1, key: 1e300}]))
 
 
@@ -356,7 +404,7 @@ def read_line(line):
         return type(error), error.message, error.expected
 
 
-@pytest.mark.parametrize("key", sorted(KINDS))
+@pytest.mark.parametrize("key", sorted(fields_of(JobEntry)))
 @pytest.mark.parametrize("request_", ["shape", "jobspec", "none"])
 def test_a_line_of_json_is_read_as_the_same_entry_in_detail(key, request_):
     requests = {

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from simsched.declare.table import fields_of
 from simsched.errors import WorkloadError
 from simsched.workload.readers.job_lines import read_jsonl
-from simsched.workload.readers.jobs_yaml import KINDS
+from simsched.workload.readers.jobs_yaml import JobEntry
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,7 +36,7 @@ def read_own_frame(frame: Any, reading: ReadOptions) -> Workload:
     FormatError, WorkloadError
         As `read_jsonl`, with the number of the row, from 1 on.
     """
-    names = [name for name in frame.columns if name in KINDS and name not in OTHERS]
+    names = [name for name in frame.columns if name in fields_of(JobEntry) and name not in OTHERS]
     if "shape" in names and "jobspec" in names:
         names.remove("shape")
     return read_jsonl(_lines(frame, names), reading)
