@@ -96,3 +96,17 @@ def test_models_that_are_read_are_valid_and_others_are_not(capsys):
 def test_an_unknown_name_names_the_nearest(capsys):
     assert main(["schema", "reservation"]) == 2
     assert "there is no schema 'reservation'; did you mean reservations?" in capsys.readouterr().err
+
+
+def test_queue_snapshots_and_their_details_have_schemas(capsys):
+    held = {"id": 7, "start": 600, "expected_end": None, "R": {"version": 1}, "user": None}
+    queued = {"id": "a", "submit": "15m", "duration": "1h", "shape": "core", "depends": "afterok:7"}
+    document = {"kind": "simsched queue", "time": 3600, "running": [held], "waiting": [queued]}
+    snapshot, details = schema(capsys, "queue-snapshot"), schema(capsys, "queue-details")
+    jsonschema.validate(document, snapshot)
+    jsonschema.validate({"id": 7, "R": {"version": 1}}, details)
+    for key, value in (("time", None), ("waiting", [{}]), ("running", [{**held, "end": 3}]), ("queue", [])):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate({**document, key: value}, snapshot)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({"R": {}}, details)

@@ -14,6 +14,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from simsched.errors import FormatError, LimitError
+from simsched.formats.text.diagnostics import typed
 from simsched.formats.text.json_text import decode_json_bulk
 
 if TYPE_CHECKING:
@@ -169,10 +170,10 @@ def _whole(body: Body) -> Jgf:
 def _vertices(nodes: Any, where: str | None) -> Iterator[Vertex]:
     """Convert vertices one by one; the keys of each are split into known and unknown ones."""
     known_keys = frozenset(Metadata.__struct_fields__)
-    for number, node in enumerate(_list(nodes, where, "nodes")):
+    for number, node in enumerate(typed(nodes, list, _join(where, "nodes"))):
         place = _join(where, f"nodes[{number}]")
-        inner, outer = _split(_object(node, place), {"id", "metadata"})
-        inner["metadata"], more = _split(_object(inner.get("metadata", {}), place), known_keys)
+        inner, outer = _split(typed(node, dict, place), {"id", "metadata"})
+        inner["metadata"], more = _split(typed(inner.get("metadata", {}), dict, place), known_keys)
         try:
             vertex = msgspec.convert(inner, Vertex)
         except msgspec.ValidationError as error:
@@ -185,12 +186,12 @@ def _vertices(nodes: Any, where: str | None) -> Iterator[Vertex]:
 
 def _edges(rows: Any, where: str | None) -> Iterator[Edge]:
     known_keys = frozenset(EdgeMetadata.__struct_fields__)
-    for number, row in enumerate(_list(rows, where, "edges")):
+    for number, row in enumerate(typed(rows, list, _join(where, "edges"))):
         place = _join(where, f"edges[{number}]")
-        inner, outer = _split(_object(row, place), {"source", "target", "metadata"})
+        inner, outer = _split(typed(row, dict, place), {"source", "target", "metadata"})
         more: dict[str, Any] = {}
         if "metadata" in inner:
-            inner["metadata"], more = _split(_object(inner["metadata"], place), known_keys)
+            inner["metadata"], more = _split(typed(inner["metadata"], dict, place), known_keys)
         try:
             edge = msgspec.convert(inner, Edge)
         except msgspec.ValidationError as error:
@@ -204,18 +205,6 @@ def _split(mapping: Mapping[str, Any], known: Any) -> tuple[dict[str, Any], dict
         {key: value for key, value in mapping.items() if key in known},
         {key: value for key, value in mapping.items() if key not in known},
     )
-
-
-def _object(value: Any, where: str) -> Mapping[str, Any]:
-    if not isinstance(value, dict):
-        raise FormatError(f"found {type(value).__name__}", where=where, expected="an object")
-    return value
-
-
-def _list(value: Any, where: str | None, key: str) -> list[Any]:
-    if not isinstance(value, list):
-        raise FormatError(f"found {type(value).__name__}", where=_join(where, key), expected="a list")
-    return value
 
 
 def _join(where: str | None, place: str) -> str:

@@ -16,6 +16,7 @@ from typing import Any
 
 from simsched.errors import FormatError
 from simsched.formats.rfc.hostlist import Hostlist
+from simsched.formats.text.diagnostics import typed
 
 TABLES = frozenset({"computes", "rabbits"})
 """The tables of a map."""
@@ -64,9 +65,9 @@ def read_storage_map(document: Any, where: str | None = None) -> StorageMap:
         )
     servers = {
         name: _server(name, entry, _at(where, f"rabbits.{name}"))
-        for name, entry in _table(document["rabbits"], _at(where, "rabbits")).items()
+        for name, entry in typed(document["rabbits"], dict, _at(where, "rabbits")).items()
     }
-    hosts = _table(document["computes"], _at(where, "computes"))
+    hosts = typed(document["computes"], dict, _at(where, "computes"))
     for host, server in hosts.items():
         if not isinstance(server, str):
             raise FormatError(
@@ -76,7 +77,7 @@ def read_storage_map(document: Any, where: str | None = None) -> StorageMap:
 
 
 def _server(name: str, entry: Any, where: str) -> StorageServer:
-    row = _table(entry, where)
+    row = typed(entry, dict, where)
     capacity = row.get("capacity")
     whole = isinstance(capacity, int) and not isinstance(capacity, bool) and 0 <= capacity <= MAX_CAPACITY
     if capacity is not None and not whole:
@@ -85,12 +86,6 @@ def _server(name: str, entry: Any, where: str) -> StorageServer:
     if not isinstance(hosts, str):
         raise FormatError(f"found {hosts!r}", where=f"{where}.hostlist", expected="a hostlist (RFC 29)")
     return StorageServer(name, tuple(Hostlist.parse(hosts, where=f"{where}.hostlist").expand()), capacity)
-
-
-def _table(value: Any, where: str) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
-        raise FormatError(f"found {type(value).__name__}", where=where, expected="an object")
-    return value
 
 
 def _at(where: str | None, path: str) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from simsched.errors import FormatError, LimitError
 from simsched.formats.rfc.idset import Idset
+from simsched.formats.text.diagnostics import typed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -88,12 +89,12 @@ def from_scheduling(scheduling: Mapping[str, Any], *, where: str | None = None) 
     >>> [str(domain.cores) for domain in pool.children[0].topo.walk() if domain.cores]
     ['0-3', '4-7']
     """
-    rows = _typed(scheduling.get("children"), list, _join(where, "children"))
+    rows = typed(scheduling.get("children"), list, _join(where, "children"))
     groups = []
     seen = Idset.parse("")
     for number, row in enumerate(rows):
         place = _join(where, f"children[{number}]")
-        entry = _typed(row, dict, place)
+        entry = typed(row, dict, place)
         ranks = _ids(entry.get("ranks"), f"{place}.ranks")
         if not ranks:
             raise FormatError("there are no ranks", where=f"{place}.ranks", expected="an idset of ranks")
@@ -111,12 +112,12 @@ def _domain(value: Any, where: str, level: int) -> Domain:
         raise LimitError(
             "localities are nested too deeply", where=where, expected=f"at most {MAX_LEVELS} levels"
         )
-    topo = _typed(value, dict, where)
+    topo = typed(value, dict, where)
     children = []
     for key, inner in topo.items():
         if key in _RESOURCES:
             continue
-        rows = _typed(inner, list, f"{where}.{key}")
+        rows = typed(inner, list, f"{where}.{key}")
         children.append(
             (key, tuple(_domain(row, f"{where}.{key}[{n}]", level + 1) for n, row in enumerate(rows)))
         )
@@ -126,20 +127,20 @@ def _domain(value: Any, where: str, level: int) -> Domain:
 
 def _storage(value: Any, where: str) -> tuple[Storage, ...]:
     found = []
-    for number, row in enumerate(_typed(value, list, where)):
+    for number, row in enumerate(typed(value, list, where)):
         place = f"{where}[{number}]"
-        entry = _typed(row, dict, place)
+        entry = typed(row, dict, place)
         unknown = sorted(set(entry) - {"path", "capacity", "unit"})
         if unknown:
             raise FormatError(f"unknown key {unknown[0]!r}", where=place, expected="path, capacity, unit")
-        path = _typed(entry.get("path", ""), str, f"{place}.path")
-        unit = _typed(entry.get("unit", MEMORY_UNIT), str, f"{place}.unit")
+        path = typed(entry.get("path", ""), str, f"{place}.path")
+        unit = typed(entry.get("unit", MEMORY_UNIT), str, f"{place}.unit")
         found.append(Storage(path, _amount(entry.get("capacity"), f"{place}.capacity"), unit))
     return tuple(found)
 
 
 def _ids(value: Any, where: str) -> Idset:
-    return Idset.parse(_typed(value, str, where), where=where)
+    return Idset.parse(typed(value, str, where), where=where)
 
 
 def _amount(value: Any, where: str) -> int:
@@ -148,17 +149,9 @@ def _amount(value: Any, where: str) -> int:
     return value
 
 
-def _typed(value: Any, kind: type, where: str) -> Any:
-    if not isinstance(value, kind) and not (kind is list and isinstance(value, tuple)):
-        found = "nothing" if value is None else type(value).__name__
-        raise FormatError(f"found {found}", where=where, expected=_WORDS[kind])
-    return value
-
-
 _RESOURCES: dict[str, Callable[[Any, str], Any]] = {
     "cores": _ids, "gpus": _ids, "memory": _amount, "storage": _storage,
 }  # fmt: skip
-_WORDS: dict[type, str] = {list: "a list", dict: "an object", str: "a string"}
 
 
 def _join(where: str | None, place: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simsched.errors import FormatError, clip
 from simsched.formats.rfc.idset import Idset
@@ -118,75 +118,60 @@ def check_job_events(events: Iterable[Event], where: str | None = None) -> list[
         for key in required:
             if key not in event.context:
                 message = f"event {event.name}: {key} is missing"
-                faults.append(FormatError(message, where=place, expected=_RULES[optional[key]]))
+                faults.append(FormatError(message, where=place, expected=optional[key].words))
         for key, rule in optional.items():
-            if key in event.context and not rule(event.context[key]):
+            if key in event.context and not rule.holds(event.context[key]):
                 message = f"event {event.name}: {key} is {clip(repr(event.context[key]))}"
-                faults.append(FormatError(message, where=place, expected=_RULES[rule]))
+                faults.append(FormatError(message, where=place, expected=rule.words))
     return faults
 
 
-def _whole(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
+class _Rule(NamedTuple):
+    """What a value of a context is, in words, and whether a value is that."""
+
+    words: str
+    holds: Callable[[Any], bool]
 
 
-def _natural(value: Any) -> bool:
-    return _whole(value) and value >= 0
+def _is_whole(value: Any, least: float = -math.inf, most: float = math.inf) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
 
 
-def _urgency(value: Any) -> bool:
-    return _whole(value) and 0 <= value <= 31
-
-
-def _severity(value: Any) -> bool:
-    return _whole(value) and 0 <= value <= 7
-
-
-def _text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _boolean(value: Any) -> bool:
-    return isinstance(value, bool)
-
-
-def _ranks(value: Any) -> bool:
+def _are_ranks(value: Any) -> bool:
     try:
         return value == "all" or bool(Idset.parse(value))
     except FormatError:
         return False
 
 
-_RULES: dict[Callable[[Any], bool], str] = {
-    _whole: "a whole number",
-    _natural: "a whole number, 0 or more",
-    _urgency: "0 to 31",
-    _severity: "0 to 7",
-    _text: "a string",
-    _boolean: "true or false",
-    _ranks: "an idset of ranks",
-}
+_WHOLE = _Rule("a whole number", _is_whole)
+_NATURAL = _Rule("a whole number, 0 or more", lambda value: _is_whole(value, 0))
+_URGENCY = _Rule("0 to 31", lambda value: _is_whole(value, 0, 31))
+_SEVERITY = _Rule("0 to 7", lambda value: _is_whole(value, 0, 7))
+_TEXT = _Rule("a string", lambda value: isinstance(value, str))
+_BOOLEAN = _Rule("true or false", lambda value: isinstance(value, bool))
+_RANKS = _Rule("an idset of ranks", _are_ranks)
 
-JOB_EVENTS: Mapping[str, tuple[tuple[str, ...], Mapping[str, Callable[[Any], bool]]]] = {
+JOB_EVENTS: Mapping[str, tuple[tuple[str, ...], Mapping[str, _Rule]]] = {
     "submit": (
         ("urgency",),
-        {"userid": _natural, "urgency": _urgency, "flags": _natural, "version": _natural},
+        {"userid": _NATURAL, "urgency": _URGENCY, "flags": _NATURAL, "version": _NATURAL},
     ),
     "validate": ((), {}),
-    "dependency-add": (("description",), {"description": _text}),
-    "dependency-remove": (("description",), {"description": _text}),
+    "dependency-add": (("description",), {"description": _TEXT}),
+    "dependency-remove": (("description",), {"description": _TEXT}),
     "depend": ((), {}),
-    "priority": (("priority",), {"priority": _natural}),
-    "urgency": (("urgency",), {"urgency": _urgency, "userid": _natural}),
+    "priority": (("priority",), {"priority": _NATURAL}),
+    "urgency": (("urgency",), {"urgency": _URGENCY, "userid": _NATURAL}),
     "alloc": ((), {}),
     "start": ((), {}),
-    "finish": (("status",), {"status": _whole}),
-    "release": (("ranks", "final"), {"ranks": _ranks, "final": _boolean}),
+    "finish": (("status",), {"status": _WHOLE}),
+    "release": (("ranks", "final"), {"ranks": _RANKS, "final": _BOOLEAN}),
     "free": ((), {}),
     "clean": ((), {}),
     "exception": (
         ("type", "severity"),
-        {"type": _text, "severity": _severity, "note": _text, "userid": _natural},
+        {"type": _TEXT, "severity": _SEVERITY, "note": _TEXT, "userid": _NATURAL},
     ),
 }
 """RFC 21's events: name → required keys of the context, and the rule of each allowed key."""

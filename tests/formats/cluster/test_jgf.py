@@ -58,9 +58,9 @@ def test_unknown_keys_ride_along_where_they_were():
         ({"nodes": [{"id": "0", "metadata": {"type": "t", "properties": {"a": 1}}}]}, "properties"),
         ({"nodes": [], "edges": [{"source": "0"}]}, r"G.edges\[0\]: the key 'target' is missing"),
         ({"nodes": [], "edges": [[]]}, r"G.edges\[0\]: found array"),
-        ({"odd": 1, "nodes": [], "edges": [[]]}, r"G.edges\[0\]: found list"),
+        ({"odd": 1, "nodes": [], "edges": [[]]}, r"G.edges\[0\]: found an empty list"),
         ({"odd": 1, "nodes": [{"id": 0, "metadata": {"type": "t"}}]}, r"G.nodes\[0\].id: found int"),
-        ({"odd": 1, "nodes": {}}, "G.nodes: found dict .expected a list"),
+        ({"odd": 1, "nodes": {}}, "G.nodes: found an object .expected a list"),
         ({"odd": 1, "nodes": [], "edges": [{"source": "0", "target": 1}]}, r"G.edges\[0\].target: found int"),
     ],
 )

@@ -276,7 +276,11 @@ def test_pools_of_r_become_one_vertex_a_unit_or_stay_whole(small):
         ([vertex("0", "node", rank=-5)], [], "vertex '0': rank -5"),
         ([{"id": 0, "metadata": {"type": "node"}}], [], r"nodes\[0\].id: found int \(expected str"),
         ([{"id": "0", "metadata": {}}], [], r"nodes\[0\].metadata: the key 'type' is missing"),
-        ([{"id": "0", "odd": 1, "metadata": []}], [], r"nodes\[0\]: found list \(expected an object"),
+        (
+            [{"id": "0", "odd": 1, "metadata": []}],
+            [],
+            r"nodes\[0\]: found an empty list \(expected an object",
+        ),
         ([vertex("0", "core")], [], "no execution target"),
         ([vertex("0", "node")], [edge("0", "0", name={}, subsystem="x")], "'name' beside or without"),
     ],
