@@ -1,8 +1,7 @@
 """Reservations that last where no count decides: on leaf pools, by the matcher.
 
-They answer the questions of `schedule.reservations` for requests within sockets and above targets, for
-ranges, licences and shared claims, under match policies whose order changes with each placement, and beside
-closures.
+They answer the questions of `schedule.reservations` for requests above targets, for ranges, licences and
+shared claims, under random match policies, and beside closures of units.
 """
 
 from __future__ import annotations
