@@ -4,7 +4,7 @@ A policy whose reservations last asks the same questions in both cases:
 
 - When could a job start beside all others (`earliest`), and may its reservation move earlier (`move`)?
 - On which resources does a job start now (`begin`)? These are chosen when it starts: until then a reservation
-  is so many copies on each target.
+  is so many units of each pool of its targets (see `Profile`).
 
 `CountedReservations` are those of the `Profile`. Requests that no count decides have `GeneralReservations`.
 """

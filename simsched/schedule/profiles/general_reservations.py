@@ -1,8 +1,7 @@
 """Reservations that last where no count decides: on leaf pools, by the matcher.
 
-They answer the questions of `schedule.reservations` for requests within sockets and above targets, for
-ranges, licences and shared claims, under match policies whose order changes with each placement, and beside
-closures.
+They answer the questions of `schedule.reservations` for requests above targets, for ranges, licences and
+shared claims, under random match policies, and beside closures of units.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from simsched.match.search.counts import beneath
+from simsched.match.search.select import could_fit
 from simsched.match.state.masks import listed
 from simsched.match.state.selection import Draw, LazySelection, Selection, changed, with_arrays
 from simsched.schedule.profile import end_of
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 
     from simsched.graph.index.index import Index
     from simsched.graph.index.types import Ints
-    from simsched.match.requests.request import Request
     from simsched.match.state.availability import Availability
     from simsched.schedule.profiles.plan import Moment
     from simsched.schedule.reservations import Reservations
@@ -66,33 +64,6 @@ def first_window(
         # No start up to the step that is too low can work: its window would contain that step.
         begin = at + 1
     return None
-
-
-def has_room(request: Request, units: Mapping[str, Ints], index: Index) -> bool:
-    """Whether free units (pool type → those of each leaf pool) do not rule out copies, or whole targets.
-
-    Only copies of plain units are counted, target by target.
-    """
-    each = index.on_each_target
-    if request.whole and each:
-        flat, wanted = tuple(each.items()), request.whole
-    elif request.simple is not None and request.simple[0].content is not None:
-        flat, wanted = request.simple[0].content.flat or (), request.simple[1]
-    else:
-        return True
-    if not flat:
-        return True
-    copies = np.minimum.reduce([_on_targets(type_, units[type_], index) // number for type_, number in flat])
-    return int(np.maximum(copies, 0).sum(where=request.eligible, dtype=np.int64)) >= wanted
-
-
-def _on_targets(type_: str, units: Ints, index: Index) -> Ints:
-    """Return the units of a type on each target, from those of each leaf pool."""
-    if index.pool_types[type_].aligned:
-        return units
-    view = beneath(index.target_type, type_, None, index)
-    wide = units.astype(np.int64)  # a sum may be beyond the rows' short integers
-    return view.sum(wide if view.ordinals is None else wide[view.ordinals])
 
 
 def whole_targets(
@@ -137,8 +108,7 @@ class GeneralReservations:
     next would find:
 
     1. the sums of each type must suffice over the whole window;
-    2. where a request is copies of plain units, or whole targets, the least rows of the window must have
-       room for it, target by target;
+    2. counts on the least row of the window must suffice;
     3. the matcher decides, on the state at the start with the reservations of the window set aside.
 
     A reservation is for leaf pools and numbers of units. Only where a request or the match policy needs units
@@ -273,7 +243,7 @@ class GeneralReservations:
         supply = self._supply
         if not supply.could_start(job) or not self._may_begin(job):
             return False
-        return self._has_room(job, self._least(supply.now, supply.table.durations[job]))
+        return self._has_room(job, supply.now, self._least(supply.now, supply.table.durations[job]))
 
     def begin(self, job: int) -> Selection | None:
         """Take what was found last; of a reservation, match again, since more may be free than was expected.
@@ -364,7 +334,7 @@ class GeneralReservations:
         supply = self._supply
         end = time + supply.table.durations[job]
         least = self._least(time, supply.table.durations[job])
-        if not self._has_room(job, least):
+        if not self._has_room(job, time, least):
             return None
         # The state of now has the claims of this pass by id.
         state = supply.plan.available if time == self._supply.now else self._state_at(time)
@@ -381,10 +351,15 @@ class GeneralReservations:
         """Return the first step behind the window that begins with a step."""
         return max(begin + 1, bisect_left(self.times, self.times[begin] + duration))
 
-    def _has_room(self, job: int, least: Ints) -> bool:
-        """Whether the free units of each target do not rule out copies of plain units, or whole targets."""
-        units = {type_: least[banks] for type_, banks in self._banks.items()}
-        return has_room(self._supply.request(job), units, self._supply.plan.available.index)
+    def _has_room(self, job: int, time: float, least: Ints) -> bool:
+        """Whether counts by the least that is free, without the vertices of reservations, allow a match."""
+        request = self._supply.request(job)
+        if request.names_units:
+            return True
+        state = self._state_at(time).copy(counts_only=True)
+        np.maximum(least, 0, out=state.units, casting="unsafe")
+        state.total = {name: int(free.sum()) for name, free in state.free.items()}
+        return could_fit(request, state)
 
     def _left_of(self, state: Availability, begin: float, end: float, least: Ints) -> Availability:
         """Return the part of a state that reservations leave; by ids of units if the state has them."""

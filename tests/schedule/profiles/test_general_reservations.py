@@ -59,7 +59,7 @@ class Patient(GeneralReservations):
     def _may_begin(self, job):
         return True
 
-    def _has_room(self, job, least):
+    def _has_room(self, job, time, least):
         return True
 
     def _book(self, job, gap):
