@@ -35,12 +35,16 @@ class Spell(NamedTuple):
     reason: str | None
 
 
+LIMIT, START, END = (Spell._fields.index(name) for name in ("limit", "start", "end"))
+
+
 class LimitSpells:
     """The spells so far; a holder is the number of a group, or ~ the number of a job."""
 
     def __init__(self) -> None:
         self._over: list[Spell] = []
-        self._last: dict[int, Spell] = {}  # by holder; the end is inf while it lasts
+        # Holder → the values of its last spell, whose end is inf while it lasts: a list, changed in place.
+        self._last: dict[int, list[Any]] = {}
 
     def note(
         self, holder: int, now: float, limit: LimitName | None = None, reason: str | None = None
@@ -50,16 +54,16 @@ class LimitSpells:
         One that let them go in this very instant has kept them all the time.
         """
         last = self._last.get(holder)
-        if last is not None and last.end == inf and last.limit != limit:
-            last = self._last[holder] = last._replace(end=now)
+        if last is not None and last[END] == inf and last[LIMIT] != limit:
+            last[END] = now
         if limit is None:
             return
-        if last is not None and last.limit == limit and last.end >= now:
-            self._last[holder] = last._replace(end=inf)
+        if last is not None and last[LIMIT] == limit and last[END] >= now:
+            last[END] = inf
             return
-        if last is not None and last.end > last.start:
-            self._over.append(last)
-        self._last[holder] = Spell(holder, limit, now, inf, reason)
+        if last is not None and last[END] > last[START]:
+            self._over.append(Spell(*last))
+        self._last[holder] = [holder, limit, now, inf, reason]
 
     def columns(self, ids: Sequence[int | str]) -> dict[str, Any]:
         """Return the columns of ``limits.parquet``, ascending in time; `ids` are those of the jobs.
@@ -68,7 +72,7 @@ class LimitSpells:
         ``start`` and ``end`` (s, NaN: it lasted to the end of the run), and ``reason``, a sentence on the
         limit in the row of a job.  No columns without a row.
         """
-        spells = [*self._over, *(last for last in self._last.values() if last.end > last.start)]
+        spells = [*self._over, *(Spell(*last) for last in self._last.values() if last[END] > last[START])]
         if not spells:
             return {}
         spells.sort(key=lambda one: (one.start, one.holder))
@@ -89,7 +93,7 @@ class LimitSpells:
     def restore(self, state: list[list[Sequence[Any]]]) -> None:
         """Take over the state of others."""
         self._over, last = ([Spell(one[0], tuple(one[1]), *one[2:]) for one in spells] for spells in state)
-        self._last = {one.holder: one for one in last}
+        self._last = {one.holder: [*one] for one in last}
 
 
 _texts = partial(np.array, dtype=object)
