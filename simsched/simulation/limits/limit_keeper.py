@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from simsched.schedule.queue import WaitingQueue
     from simsched.simulation.engine import Engine
     from simsched.simulation.jobs.prepare import Prepared
+    from simsched.simulation.limits.limit_kinds import LimitKind
     from simsched.simulation.limits.limit_rules import LimitRule
     from simsched.simulation.queue_groups import QueueGroup
     from simsched.workload.job import Job
@@ -73,6 +74,14 @@ class _Verdict(NamedTuple):
     submitted: tuple[tuple[LimitCounter, bool], ...] = ()
     held: str | None = None
     rejected: str | None = None
+
+
+class _Exceeded(NamedTuple):
+    """A limit that an allocation is over: its kind, a sentence, and when (s) its use has fallen, or inf."""
+
+    kind: LimitKind
+    reason: str
+    falls: float
 
 
 class LimitedJobs:
@@ -330,35 +339,32 @@ class LimitKeeper(Listener):
         if found is None:
             self._allocated[job] = amounts
             return True
-        over, falls = found
-        asked = over.kind.asks(amounts)
-        text = (
-            over.reason(now, self._jobs.user_of) if isinstance(over, LimitCounter) else f"limit: {over.may}"
-        )
-        self.refused[job] = f"{text}, the free resources for the job have {over.kind.text(asked)}", falls
+        has = found.kind.text(found.kind.asks(amounts))
+        self.refused[job] = f"{found.reason}, the free resources for the job have {has}", found.falls
         self.gone.add(job)
         self._engine.queues.group_of(job).queue.bar({job})
         self._engine.queues.barred += 1
-        self._wake_at(falls)
+        self._wake_at(found.falls)
         return False
 
-    def over(
+    def over_until(
         self,
         job: int,
         selection: Selection,
         time: float,
         gone: Collection[int] = (),
         before: Iterable[tuple[int, Selection]] = (),
-    ) -> tuple[LimitCounter | LimitBreach, float] | None:
-        """Return the first limit that a waiting job with this allocation is over, or None; nothing changes.
+    ) -> float | None:
+        """Return until when (s) the use of a limit is too much for a waiting job with this allocation.
 
         At the time (s) of its start running jobs are `gone`, and others that wait have started `before` it.
-        The second value is the time (s) at which the use has fallen enough, or inf.
+        inf: until something else happens; None: the job is over no limit.  Nothing changes.
         """
         cohort = self._jobs.of[job]
         if cohort is None:
             return None
-        return self._first_exceeded(cohort, self._amounts(cohort, job, selection), time, gone, before)
+        found = self._first_exceeded(cohort, self._amounts(cohort, job, selection), time, gone, before)
+        return None if found is None else found.falls
 
     def _first_exceeded(
         self,
@@ -367,8 +373,8 @@ class LimitKeeper(Listener):
         time: float,
         gone: Collection[int] = (),
         before: Iterable[tuple[int, Selection]] = (),
-    ) -> tuple[LimitCounter | LimitBreach, float] | None:
-        """Answer `over` for a job of a cohort with these amounts."""
+    ) -> _Exceeded | None:
+        """Return the first limit that a job of a cohort with these amounts is over, as `over_until`."""
         for counter in cohort.binding:
             kind, asked = counter.kind, counter.kind.asks(amounts)
             for other, room in before:
@@ -381,10 +387,12 @@ class LimitKeeper(Listener):
                     mine = self._allocated.get(other, less.amounts)
                     asked += kind.leaves(mine, time - self._running[other][0]) - kind.asks(mine)
             if counter.is_over(asked, time, gone):
-                return counter, counter.falls_at(asked, time, gone)
+                text = counter.reason(self._engine.now, self._jobs.user_of)
+                return _Exceeded(kind, text, counter.falls_at(asked, time, gone))
         for scope, limit in cohort.own:
             if limit.kind.asks(amounts) > limit.most + limit.kind.slack:
-                return LimitBreach(scope, limit, limit.most, per_job=True), inf
+                may = LimitBreach(scope, limit, limit.most, per_job=True).may
+                return _Exceeded(limit.kind, f"limit: {may}", inf)
         return None
 
     def _amounts(self, cohort: Cohort, job: int, selection: Selection) -> Amounts:
