@@ -8,7 +8,7 @@ jobs in the file: those that were handed in, and those to come.
 
 ::
 
-    {"kind": "simsched checkpoint", "format": 10, "simsched": "0.1",
+    {"kind": "simsched checkpoint", "format": 11, "simsched": "0.1",
      "inputs": [{"role", "name", "sha256"}], "digests": {"cluster", "workload", "config"}, "config": {…},
      "time": 86400,
      "running": [{"id", "start", "expected_end", "R": {…}}],
@@ -350,7 +350,7 @@ _IN: dict[str, Callable[[Any], Any]] = {
 
 
 KIND = "simsched checkpoint"
-FORMAT = 10
+FORMAT = 11
 SEAL = b',\n"sha256":"'
 """Begins the digest of a file, which is of all bytes before."""
 DAMAGE = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, AssertionError)

@@ -257,7 +257,7 @@ def test_another_workload_cluster_or_configuration_is_refused(checkpoint):
 
 def test_another_version_is_refused(checkpoint):
     text = checkpoint.read_text()
-    checkpoint.write_text(text.replace('"format":10', '"format":99', 1))
+    checkpoint.write_text(text.replace('"format":11', '"format":99', 1))
     with pytest.raises(FormatError, match="a checkpoint of format 99"):
         simulate(machine(4), workload(*QUEUE), resume=checkpoint)
     document = json.loads(text)

@@ -186,7 +186,7 @@ def test_files_that_are_no_checkpoints(file, tmp_path):
         "list": "[]",
         "cut": whole[:-40],
         "changed": whole.replace('"slot"', '"slit"', 1),
-        "newer": whole.replace('"format":10', '"format":99', 1),
+        "newer": whole.replace('"format":11', '"format":99', 1),
         "version": signed(whole.replace('"simsched":"', '"simsched":"9.', 1)),
         "state": json.dumps({**json.loads(whole), "open": {"specs": []}}),
     }
