@@ -456,7 +456,7 @@ class LimitKeeper(Listener):
         self._run(job, cohort, now, end)
         near: Sequence[LimitCounter] = ()
         mine = self._allocated.get(job) if cohort.varies else None
-        for counter, asked in cohort.asks.items():
+        for counter, asked in cohort.counted:
             counter.used += asked if mine is None else counter.kind.asks(mine)
             if counter.used > counter.free:
                 near = (*near, counter)
@@ -477,7 +477,7 @@ class LimitKeeper(Listener):
             return
         start, _ = self._running.pop(job)
         mine = self._allocated.pop(job, None) if cohort.varies else None
-        for counter, asked in cohort.asks.items():
+        for counter, asked in cohort.counted:
             more = -asked if mine is None else -counter.kind.asks(mine)
             if counter.kind.lasts:
                 more += counter.kind.leaves(mine or cohort.amounts, now - start)
