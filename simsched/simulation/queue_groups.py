@@ -110,15 +110,15 @@ class WaitingLimits(StartLimits, Protocol):
     def forget(self, job: int, group: QueueGroup) -> None:
         """Forget a waiting job that was cancelled or whose queue was stopped."""
 
-    def over(
+    def over_until(
         self,
         job: int,
         selection: Selection,
         time: float,
         gone: Collection[int] = (),
         before: Iterable[tuple[int, Selection]] = (),
-    ) -> tuple[object, float] | None:
-        """Return a limit that a waiting job with this allocation is over at a time, and when it is not."""
+    ) -> float | None:
+        """Return until when (s) a waiting job with this allocation is over a limit at a time, or None."""
 
     def is_blocked(self, job: int) -> bool:
         """Whether a job of the same queue waits for a limit that blocks the jobs behind it."""

@@ -291,13 +291,14 @@ class Cohort:
     queue : the queue in which they wait.
     over : the counter of the limit that they wait for; None if they are in view.
     falling : the counters whose use falls while jobs run.
+    counted : the pairs of `asks`, those in `falling` first: of several limits a job waits for the first.
     varies : the units that limits count and that depend on the placement.
     own : (scope, limit) of limits on single jobs whose amounts depend on the placement.
     entered : whether its counters know it.
     """
 
     __slots__ = (
-        *("amounts", "asks", "binding", "entered", "falling", "jobs", "number", "over", "own"),
+        *("amounts", "asks", "binding", "counted", "entered", "falling", "jobs", "number", "over", "own"),
         *("queue", "varies"),
     )
 
@@ -322,6 +323,7 @@ class Cohort:
         for counter in binding:
             counter.free = min(counter.free, counter.most - asks[counter])
         self.falling = [counter for counter in asks if counter.kind.falls]
+        self.counted = sorted(asks.items(), key=lambda pair: not pair[0].kind.falls)
         self.entered = False
 
     def enter(self, queue: WaitingQueue, over: LimitCounter | None) -> None:

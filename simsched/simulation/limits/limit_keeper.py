@@ -48,6 +48,8 @@ if TYPE_CHECKING:
     from simsched.schedule.queue import WaitingQueue
     from simsched.simulation.engine import Engine
     from simsched.simulation.jobs.prepare import Prepared
+    from simsched.simulation.limits.limit_counters import LimitName
+    from simsched.simulation.limits.limit_kinds import LimitKind
     from simsched.simulation.limits.limit_rules import LimitRule
     from simsched.simulation.queue_groups import QueueGroup
     from simsched.workload.job import Job
@@ -76,6 +78,15 @@ class _Verdict(NamedTuple):
     submitted: tuple[tuple[LimitCounter, bool], ...] = ()
     held: LimitBreach | None = None
     rejected: str | None = None
+
+
+class _Exceeded(NamedTuple):
+    """A limit that an allocation is over: name, kind, a sentence, and when (s) its use has fallen, or inf."""
+
+    name: LimitName
+    kind: LimitKind
+    reason: str
+    falls: float
 
 
 class LimitedJobs:
@@ -347,37 +358,34 @@ class LimitKeeper(Listener):
         if found is None:
             self._allocated[job] = amounts
             return True
-        over, falls = found
-        asked = over.kind.asks(amounts)
-        reason = (
-            over.reason(now, self._jobs.user_of) if isinstance(over, LimitCounter) else f"limit: {over.may}"
-        )
-        text = f"{reason}, the free resources for the job have {over.kind.text(asked)}"
-        self.refused[job] = text, falls
-        self._spells.note(~job, now, over.name, text.removeprefix("limit: "))
+        has = found.kind.text(found.kind.asks(amounts))
+        text = f"{found.reason}, the free resources for the job have {has}"
+        self.refused[job] = text, found.falls
+        self._spells.note(~job, now, found.name, text.removeprefix("limit: "))
         self.gone.add(job)
         self._engine.queues.group_of(job).queue.bar({job})
         self._engine.queues.barred += 1
-        self._wake_at(falls)
+        self._wake_at(found.falls)
         return False
 
-    def over(
+    def over_until(
         self,
         job: int,
         selection: Selection,
         time: float,
         gone: Collection[int] = (),
         before: Iterable[tuple[int, Selection]] = (),
-    ) -> tuple[LimitCounter | LimitBreach, float] | None:
-        """Return the first limit that a waiting job with this allocation is over, or None; nothing changes.
+    ) -> float | None:
+        """Return until when (s) the use of a limit is too much for a waiting job with this allocation.
 
         At the time (s) of its start running jobs are `gone`, and others that wait have started `before` it.
-        The second value is the time (s) at which the use has fallen enough, or inf.
+        inf: until something else happens; None: the job is over no limit.  Nothing changes.
         """
         cohort = self._jobs.of[job]
         if cohort is None:
             return None
-        return self._first_exceeded(cohort, self._amounts(cohort, job, selection), time, gone, before)
+        found = self._first_exceeded(cohort, self._amounts(cohort, job, selection), time, gone, before)
+        return None if found is None else found.falls
 
     def _first_exceeded(
         self,
@@ -386,8 +394,8 @@ class LimitKeeper(Listener):
         time: float,
         gone: Collection[int] = (),
         before: Iterable[tuple[int, Selection]] = (),
-    ) -> tuple[LimitCounter | LimitBreach, float] | None:
-        """Answer `over` for a job of a cohort with these amounts."""
+    ) -> _Exceeded | None:
+        """Return the first limit that a job of a cohort with these amounts is over, as `over_until`."""
         for counter in cohort.binding:
             kind, asked = counter.kind, counter.kind.asks(amounts)
             for other, room in before:
@@ -400,10 +408,12 @@ class LimitKeeper(Listener):
                     mine = self._allocated.get(other, less.amounts)
                     asked += kind.leaves(mine, time - self._running[other][0]) - kind.asks(mine)
             if counter.is_over(asked, time, gone):
-                return counter, counter.falls_at(asked, time, gone)
+                text = counter.reason(self._engine.now, self._jobs.user_of)
+                return _Exceeded(counter.name, kind, text, counter.falls_at(asked, time, gone))
         for scope, limit in cohort.own:
             if limit.kind.asks(amounts) > limit.most + limit.kind.slack:
-                return LimitBreach(scope, limit, limit.most, per_job=True), inf
+                breach = LimitBreach(scope, limit, limit.most, per_job=True)
+                return _Exceeded(breach.name, limit.kind, f"limit: {breach.may}", inf)
         return None
 
     def _amounts(self, cohort: Cohort, job: int, selection: Selection) -> Amounts:
@@ -468,7 +478,7 @@ class LimitKeeper(Listener):
         self._run(job, cohort, now, end)
         near: Sequence[LimitCounter] = ()
         mine = self._allocated.get(job) if cohort.varies else None
-        for counter, asked in cohort.asks.items():
+        for counter, asked in cohort.counted:
             counter.used += asked if mine is None else counter.kind.asks(mine)
             if counter.used > counter.free:
                 near = (*near, counter)
@@ -489,7 +499,7 @@ class LimitKeeper(Listener):
             return
         start, _ = self._running.pop(job)
         mine = self._allocated.pop(job, None) if cohort.varies else None
-        for counter, asked in cohort.asks.items():
+        for counter, asked in cohort.counted:
             more = -asked if mine is None else -counter.kind.asks(mine)
             if counter.kind.lasts:
                 more += counter.kind.leaves(mine or cohort.amounts, now - start)

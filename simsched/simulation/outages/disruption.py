@@ -191,20 +191,23 @@ class Disruption(Listener):
         self._engine.settle()
 
     def take_down(self, kind: str, targets: Ints, note: str) -> None:
-        """Take targets down, for one reason more; jobs on targets that fail are interrupted."""
+        """Take targets down, for one reason more for each time that they are named.
+
+        Jobs on targets that fail are interrupted.
+        """
         engine = self._engine
         if kind == FAILURE:
             self.interrupt(targets, note, requeue=self._requeue)
-        self._out[targets] += 1
-        gone = targets[(self._out[targets] == 1) & ~self._reserved[targets]]
-        engine.plan.set_status(gone, up=False)
+        gone = targets[(self._out[targets] == 0) & ~self._reserved[targets]]
+        np.add.at(self._out, targets, 1)
+        engine.plan.set_status(np.unique(gone), up=False)
         engine.queues.touch(released=False)
 
     def bring_up(self, targets: Ints) -> None:
-        """Let targets be down for one reason less; those without any are up again."""
-        self._out[targets] -= 1
+        """Let targets be down for one reason less for each time that they are named; then they may be up."""
+        np.subtract.at(self._out, targets, 1)
         back = targets[(self._out[targets] == 0) & ~self._reserved[targets]]
-        self._engine.plan.set_status(back, up=True)
+        self._engine.plan.set_status(np.unique(back), up=True)
         self._engine.queues.touch(released=True)
 
     def interrupt(self, targets: Ints, note: str, *, requeue: bool) -> None:

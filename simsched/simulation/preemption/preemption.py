@@ -103,6 +103,7 @@ class Preemption(Listener):
         self._ripe_at: set[float] = set()
         """The times at which a pass is entered: from then on there are more victims, or limits allow more."""
         self._falls = inf  # when the use that keeps a job from starting has fallen, at the earliest
+        self._refused = False  # whether limits refuse that job room that there is, or will be
         engine.future.handle("evict", self._on_evict)
         engine.future.handle("ripe", self._on_ripe)
 
@@ -234,10 +235,12 @@ class Preemption(Listener):
         self._falls = inf
         if self._start(group, job, now, waiting):
             return True
-        room, victims, refused = self._room(group, job, now, waiting)
-        if room is None:
+        self._refused = False
+        found = self._room(group, job, now, waiting)
+        if found is None:
             self._expect(now, self._falls, *map(self._ripens, self._lower(job)))
-            return refused
+            return self._refused
+        room, victims = found
         for victim in victims:
             self._preempt(victim, job, now)
         if not (victims and self._start(group, job, now, waiting)):
@@ -278,10 +281,10 @@ class Preemption(Listener):
         if limits is None:
             return False
         leave = [one for one in gone if self._rules[one].mode != SUSPEND]  # a suspended job counts as running
-        over = limits.over(job, room, time, leave, [one[:2] for one in waiting])
-        if over is None:
+        falls = limits.over_until(job, room, time, leave, [one[:2] for one in waiting])
+        if falls is None:
             return False
-        self._falls = min(self._falls, over[1] - (time - self._engine.now))
+        self._falls = min(self._falls, falls - (time - self._engine.now))
         return True
 
     def _soon(self, waiting: Sequence[PromisedRoom]) -> Availability:
@@ -303,45 +306,49 @@ class Preemption(Listener):
 
     def _room(
         self, group: int, job: int, now: float, waiting: Sequence[PromisedRoom]
-    ) -> tuple[Selection | None, list[int], bool]:
+    ) -> tuple[Selection, list[int]] | None:
         """Return room for a job once the present victims are gone and, if need be, the first of others.
 
-        Of these, the last ones are spared first whose going does not help.  Without room the last value says
-        whether there would be some if the limits allowed it.
+        Of these, the last ones are spared first whose going does not help.  None: there is no room, or the
+        limits refuse it.
         """
-        refused = False
-
-        def place(state: Availability, victims: Sequence[int]) -> Selection | None:
-            """Return resources in a state without these, which do not close before the limit of the job."""
-            nonlocal refused
-            begin = self._gone_at(victims)
-            found = supply.seek_at(job, state, begin)
-            if found is None or not self._is_over(job, found, begin, (*self._leaving, *victims), waiting):
-                return found
-            refused = True
-            return None
-
-        supply, held = self._engine.queues.groups[group].context.supply, self._engine.plan.held
-        free = self._soon(waiting)
-        room, victims, state = place(free, ()), list[int](), free.copy()
+        held, free = self._engine.plan.held, self._soon(waiting)
+        room, victims, state = self._place(group, job, free, (), waiting), list[int](), free.copy()
         alone = self._falls
         candidates = () if room is not None else self._candidates(job, now)
         for victim in sorted(candidates, key=lambda victim: self._key(job, victim)):
             state.release(held[victim])
             victims.append(victim)
-            room = place(state, victims)
+            room = self._place(group, job, state, victims, waiting)
             if room is not None:
                 break
         for spared in victims[-2::-1] if room is not None else ():
             state, others = free.copy(), [victim for victim in victims if victim != spared]
             for victim in others:
                 state.release(held[victim])
-            found = place(state, others)
+            found = self._place(group, job, state, others, waiting)
             if found is not None:
                 room, victims = found, others
         if victims and alone <= self._gone_at(victims):
-            return None, [], True  # by then the job could start without any victim
-        return room, victims, refused
+            self._refused = True  # by then the job could start without any victim
+            return None
+        return None if room is None else (room, victims)
+
+    def _place(
+        self,
+        group: int,
+        job: int,
+        state: Availability,
+        victims: Sequence[int],
+        waiting: Sequence[PromisedRoom],
+    ) -> Selection | None:
+        """Return resources in a state without victims, which do not close before the limit of the job."""
+        begin = self._gone_at(victims)
+        found = self._engine.queues.groups[group].context.supply.seek_at(job, state, begin)
+        if found is None or not self._is_over(job, found, begin, (*self._leaving, *victims), waiting):
+            return found
+        self._refused = True
+        return None
 
     def _gone_at(self, victims: Sequence[int]) -> float:
         """Return the time (s) at which the victims so far and these will be gone."""

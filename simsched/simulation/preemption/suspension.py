@@ -19,7 +19,7 @@ from simsched.match.state.selection import Selection, changed
 from simsched.simulation.outages.outages import DRAIN
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from simsched.graph.index.index import Index
     from simsched.graph.index.types import Bools, Ints
@@ -74,11 +74,16 @@ class Suspension:
 
     def resume(self, now: float) -> None:
         """Let the suspended jobs go on whose resources are all free, in the order of their suspension."""
-        for job in list(self.jobs):
-            self._open(job)
-            found = self.jobs[job]
-            if is_free(found.selection, self._engine.plan.available) and not self._closes(job, found, now):
-                self._go_on(job, found, now)
+        engine, passed = self._engine, list[int]()
+        if any(map(len, self._closed.values())):  # they are given back and taken again in each pass
+            engine.queues.touch(released=True)
+        for job, found in list(self.jobs.items()):
+            passed.append(job)
+            if _has_units(found.selection, engine.plan.available):  # of most jobs others have the units
+                self._open(passed)
+                passed.clear()
+                if is_free(found.selection, engine.plan.available) and not self._closes(job, found, now):
+                    self._go_on(job, found, now)
         self.close()
 
     def _closes(self, job: int, found: SuspendedJob, now: float) -> bool:
@@ -116,40 +121,39 @@ class Suspension:
         """Treat a job that ends or is queued again as running without resources, if it is suspended."""
         found = self.jobs.get(job)
         if found is not None:
-            self._open(job)
+            self._open([job])
             del self.jobs[job]
             self._count(job, found, now)
             self._engine.plan.claim(job, _nothing_of(found.selection), inf)
             self._engine.recorder.drop(job)
 
-    def open_for(self, job: int, may: Callable[[int, int], bool]) -> bool:
-        """Put the kept targets into service that a job may take; return whether there are any."""
-        mine = [other for other in self.jobs if may(job, other) and len(self.jobs[other].kept)]
-        for other in mine:
-            self._open(other)
-        return bool(mine)
+    def open_for(self, job: int, may: Callable[[int, int], bool]) -> None:
+        """Put the kept targets into service that a job may take."""
+        self._open([other for other in self.jobs if may(job, other)])
 
     def reopen(self) -> None:
         """Keep targets anew, because a window of a reservation begins or ends."""
-        for job in self.jobs:
-            self._open(job)
+        self._open(self.jobs)
         self.close()
 
     def close(self) -> None:
         """Take the kept targets of all suspended jobs out of service."""
+        down = [_NONE]
         for job, found in self.jobs.items():
             if job not in self._closed:
                 kept = found.kept
                 if self._book is not None and len(kept):
                     kept = np.setdiff1d(kept, self._book.begun_for(job))
                 self._closed[job] = kept
-                if len(kept):
-                    self._disruption.take_down(DRAIN, kept, "")
+                down.append(kept)
+        if len(targets := np.concatenate(down)):
+            self._disruption.take_down(DRAIN, targets, "")
 
-    def _open(self, job: int) -> None:
-        kept = self._closed.pop(job, None)
-        if kept is not None and len(kept):
-            self._disruption.bring_up(kept)
+    def _open(self, jobs: Iterable[int]) -> None:
+        """Put the kept targets of some jobs into service, all at once: each change is one of the machine."""
+        up = [_NONE, *(self._closed.pop(job, _NONE) for job in jobs)]
+        if len(targets := np.concatenate(up)):
+            self._disruption.bring_up(targets)
 
     def on_failed(self, failed: Bools) -> dict[int, Selection]:
         """Return the suspended jobs that have resources on failed targets, with all their resources."""
@@ -190,6 +194,16 @@ def whole_targets(selection: Selection, available: Availability) -> Ints:
     alone = available.use[targets] == 1
     found: Ints = targets[taken[targets] & alone & available.up[targets]]
     return found
+
+
+def _has_units(selection: Selection, available: Availability) -> bool:
+    """Whether no other job has the units of a selection, be its targets in service or not."""
+    for draw in selection.held:
+        hidden = available.hidden.get(draw.type)
+        there = available.free[draw.type][draw.pools] + (0 if hidden is None else hidden[draw.pools])
+        if (there < draw.units).any():
+            return False
+    return True
 
 
 def is_free(selection: Selection, available: Availability) -> bool:

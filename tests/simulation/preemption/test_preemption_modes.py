@@ -75,6 +75,24 @@ def test_another_job_that_preempts_may_take_the_nodes_of_a_suspended_one():
     assert spans(found) == {"A": (0, 18), "U": (4, 9), "V": (6, 12)}
 
 
+def test_two_suspended_jobs_keep_the_same_node():
+    """A goes on after U, which goes on after T; B, behind A, does not get their node in between."""
+    found = run(
+        machine(1),
+        job("A", 0, "slot=1/node", 20, queue="batch"),
+        job("B", 1, "slot=1/node", 2, queue="batch"),
+        job("U", 4, "slot=1/node", 10, queue="urgent"),
+        job("T", 6, "slot=1/node", 3, queue="top"),
+        queues={
+            "batch": {"hosts": "all"},
+            "urgent": {"hosts": "all", "priority": 5, "preempts": True},
+            "top": {"hosts": "all", "priority": 9, "preempts": True},
+        },
+        preemption={"mode": "suspend"},
+    )
+    assert spans(found) == {"A": (0, 33), "B": (33, 35), "U": (4, 17), "T": (6, 9)}
+
+
 def test_a_suspended_job_runs_to_its_limit_without_the_suspension():
     found = run(
         machine(1),
