@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from simsched.schedule.queue import WaitingQueue
     from simsched.simulation.engine import Engine
     from simsched.simulation.jobs.prepare import Prepared
-    from simsched.simulation.limits.limit_counters import LimitName
+    from simsched.simulation.limits.limit_spells import LimitName
     from simsched.simulation.limits.limit_kinds import LimitKind
     from simsched.simulation.limits.limit_rules import LimitRule
     from simsched.simulation.queue_groups import QueueGroup
