@@ -180,6 +180,7 @@ def test_a_file_of_another_kind_is_one_fault(run, text):
             "waiting[1]: the key 'id' is",
         ),
         ("kind: simsched queue\ntime: 3\nwaiting: [{id: 1, shape: core}]\n", "valid (1 job)"),
+        ("kind: simsched queue\ntime: 3\nwaiting:\n- {id: 1, shape: core}\n", "valid (1 job)"),
         ("NodeName=n[1-2] CPUs=4\nPartitionName=p Nodes=ALL\n", "valid (1 graph)"),
         ("- {id: a, shape: core, runtime: 5}\n", "valid (1 job)"),
         ("name: m\ngap: exp(1m)\njobs: 3\nparts: [{shape: core, runtime: 60}]\n", "valid (3 jobs)"),

@@ -58,6 +58,9 @@ class Look:
     advice: str = ""
 
 
+QUEUE_SNAPSHOT = Look("a queue snapshot, which simsched forecast takes")
+
+
 def look_of(text: str, first: str = "") -> Look | None:
     """Return the likely format of a text; formats of the role `first` are tried first.
 
@@ -208,7 +211,7 @@ def _document_looks(keys: Outline) -> Iterator[Look]:
     if keys.get("Jobs", ("", ()))[0] == "{":
         yield Look("qstat -f -F json", advice="the accounting logs of PBS are read")
     if "kind" in keys and {"running", "waiting"} & keys.keys():
-        yield Look("a queue snapshot, which simsched forecast takes")
+        yield QUEUE_SNAPSHOT
     answer = slurm_answer(keys)
     if answer:
         yield Look(answer)
@@ -453,10 +456,10 @@ def _yaml_looks(text: str) -> Iterator[Look]:
         yield Look("a cluster recipe", CLUSTER)
     if {"resources", "tasks"} <= top:
         yield Look("a jobspec (RFC 14)", REQUEST)
-    if ("jobs" in top or any(listed for listed, _ in found)) and _YAML_JOB.search(text):
-        yield Look("a list of jobs (jobs.yaml)", WORKLOAD)
     if "kind" in top and re.search(r"(?m)^kind[ \t]*:[ \t]*[\"']?simsched queue", text):
-        yield Look("a queue snapshot, which simsched forecast takes")
+        yield QUEUE_SNAPSHOT
+    elif ("jobs" in top or any(listed for listed, _ in found)) and _YAML_JOB.search(text):
+        yield Look("a list of jobs (jobs.yaml)", WORKLOAD)
 
 
 _STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d|\b(?:COMPLETED|FAILED|TIMEOUT|CANCELLED)\b")

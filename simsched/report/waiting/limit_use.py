@@ -49,10 +49,12 @@ class LimitUse:
             return None
         users = [user or NAMELESS for user in self._causes.table["user"]]
         kind = counter.kind
-        using = [(row, kind.asks(amounts)) for row, (amounts, *_) in counter.running.items()]
+        running = [(row, amounts) for row, (amounts, *_) in counter.running.items()]
+        using = [(row, kind.asks(amounts)) for row, amounts in running]
         asked = kind.text(kind.asks(self._table.amounts(self._causes.request_of(str(job.id)), duration)))
+        reason = counter.reason(time, users.__getitem__, running).removeprefix("limit: ")
         return LimitState(
-            f"{counter.reason(time, users.__getitem__).removeprefix('limit: ')}; the job asks for {asked}",
+            f"{reason}; the job asks for {asked}",
             tuple((row, kind.text(amount)) for row, amount in sorted(using, key=lambda one: -one[1])),
         )
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from simsched.report.waiting.run_facts import RunFacts
 
+    Bools = npt.NDArray[np.bool_]
     Floats = npt.NDArray[np.float64]
     Ints = npt.NDArray[np.int64]
 
@@ -27,12 +28,14 @@ LIMIT = "limit"
 class LimitTimes(NamedTuple):
     """The starts and ends (s) of the times in which limits kept a job or a group waiting, ascending.
 
-    `codes` are those of the limits as causes, and `reasons` the sentences on them, if there are any.
+    `codes` are those of the limits as causes, `blocks` tells which of them block the jobs behind, and
+    `reasons` are the sentences on them, if there are any.
     """
 
     starts: Floats
     ends: Floats
     codes: Ints
+    blocks: Bools
     reasons: Sequence[str | None]
 
     def at(self, times: Floats) -> Ints:
@@ -47,7 +50,7 @@ class LimitTimes(NamedTuple):
         codes[kept] = self.codes[found[kept]]
 
 
-NOTHING = LimitTimes(np.empty(0), np.empty(0), np.empty(0, dtype=np.int64), ())
+NOTHING = LimitTimes(np.empty(0), np.empty(0), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.bool_), ())
 
 
 class NotedLimits:
@@ -56,26 +59,27 @@ class NotedLimits:
     Attributes
     ----------
     group_of : row → the number of the job's group, or -1.
-    blocking : the codes of the limits that block the jobs behind.
+    blocks : whether any of the limits blocks the jobs behind.
     """
 
     def __init__(self, facts: RunFacts) -> None:
         self._ids = facts.table["id"]
         self.group_of: Ints = np.nan_to_num(facts.table["limit_group"], nan=-1).astype(np.int64)
-        self.blocking: set[int] = set()
+        self.blocks = False
         self._times: dict[float | str, LimitTimes] = {}  # by group, or by the id of a job
         file = None if facts.run.folder is None else facts.run.folder / "limits.parquet"
         if file is None or not file.is_file():
             return
         table = read_columns(file, {column.name: column.kind for column in LIMITS})
         codes = np.array([facts.code(f"{LIMIT} {limit}") for limit in table["limit"]], dtype=np.int64)
-        self.blocking = set(codes[table["blocks"]].tolist())
+        self.blocks = bool(table["blocks"].any())
         places: dict[float | str, list[int]] = {}
         for at, (group, job) in enumerate(zip(table["group"].tolist(), table["job"].tolist(), strict=True)):
             places.setdefault(group if job is None else job, []).append(at)
         starts, ends = table["start"], np.nan_to_num(table["end"], nan=np.inf)
         for holder, of in places.items():
-            self._times[holder] = LimitTimes(starts[of], ends[of], codes[of], table["reason"][of].tolist())
+            reasons = table["reason"][of].tolist()
+            self._times[holder] = LimitTimes(starts[of], ends[of], codes[of], table["blocks"][of], reasons)
 
     def of_group(self, row: int) -> LimitTimes:
         """Return the times of the group of a job."""

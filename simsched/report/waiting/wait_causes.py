@@ -254,13 +254,12 @@ class WaitCauses(RunFacts):
     @cached_property
     def _blockers(self) -> list[tuple[str, tuple[float, ...], int, float, float]]:
         """Queue, place, row, start and end of each wait for a limit that blocks."""
-        if self.cluster is None or not self.limits.blocking:
+        if self.cluster is None or not self.limits.blocks:
             return []
         found = []
         for row in self.waiting.tolist():
-            starts, ends, codes, _ = self.limits.of_group(row)
-            held = (starts < self.end[row]) & (ends > self.eligible[row])
-            held &= np.isin(codes, [*self.limits.blocking])
+            starts, ends, _, blocks, _ = self.limits.of_group(row)
+            held = (starts < self.end[row]) & (ends > self.eligible[row]) & blocks
             for start, end in zip(starts[held].tolist(), ends[held].tolist(), strict=True):
                 times = max(start, self.eligible[row]), min(end, self.end[row])
                 found.append((self._queue_of(row), self._place_in_queue(row), row, *times))

@@ -49,7 +49,7 @@ class ClaimRules:
         exclusive = {one.vertex.type for one in everything if one.exclusive or one.closed}
         self.closed = exclusive & inventory.regions.keys()
         """Types of regions (racks, sockets …) that are held exclusively, with all their units."""
-        self.vague = bool(self.closed) and not _is_chain(spec.resources)
+        self.vague = bool(self.closed) and not _is_chain(spec.resources, inventory)
         """Whether R does not distinguish units in those regions from units outside them."""
         if inventory.type in exclusive:
             exclusive |= inventory.unit_types  # a target is held with all its units
@@ -83,11 +83,11 @@ def _parts_apart(
     return tuple((resources, ranks) for ranks, resources in found.items())
 
 
-def _is_chain(resources: Sequence[ResourceVertex]) -> bool:
+def _is_chain(resources: Sequence[ResourceVertex], inventory: Inventory) -> bool:
     """Whether each vertex of a request has one child, down to the units in R."""
     while len(resources) == 1:
         resources = resources[0].with_
-    return not any(vertex.with_ for vertex in resources)
+    return not any(vertex.with_ or vertex.type in inventory.regions for vertex in resources)
 
 
 def _slots(vertices: Sequence[ResourceVertex], end: int) -> float:

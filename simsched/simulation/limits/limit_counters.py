@@ -216,11 +216,12 @@ class LimitCounter:
     running : running job → (amounts, start, expected end), for a use that falls; times in seconds.
     shown : the cohorts of waiting jobs in view that the limit binds.
     held : the cohorts of waiting jobs that are barred by it.
-    free : the use up to which every cohort is below the limit, for a quick answer.
+    free : the use up to which every cohort is below the limit, for a quick answer; -inf: it has to be asked.
+    endless : how many of the running jobs have requested an amount without a bound, which `used` leaves out.
     """
 
     __slots__ = (
-        *("free", "held", "kind", "limit", "most", "name", "number"),
+        *("endless", "free", "held", "kind", "limit", "most", "name", "number"),
         *("running", "scope", "shown", "used"),
     )
 
@@ -232,6 +233,7 @@ class LimitCounter:
         self.name: LimitName = found.name
         self.free = self.most = found.limit.most + self.kind.slack
         self.used: float = 0
+        self.endless = 0
         self.running: dict[int, tuple[Amounts, float, float]] = {}
         self.shown: dict[Cohort, None] = {}
         self.held: dict[Cohort, None] = {}
@@ -239,7 +241,7 @@ class LimitCounter:
     def in_use(self, now: float, gone: Collection[int] = ()) -> float:
         """Return the use at a time (seconds); jobs that are `gone` by then leave a use that falls alone."""
         if not self.kind.falls:
-            return self.used
+            return inf if self.endless else self.used
         rate, jobs = self.kind.rate, self.running.items()
         return sum(rate(one) * max(0, end - now) for job, (one, _, end) in jobs if job not in gone)
 
@@ -266,10 +268,12 @@ class LimitCounter:
             before = end
         return inf
 
-    def reason(self, now: float, user_of: Callable[[int], str]) -> str:
-        """Return a sentence on the limit when it is used up, and on the users who use it."""
+    def reason(
+        self, now: float, user_of: Callable[[int], str], running: Iterable[tuple[int, Amounts]]
+    ) -> str:
+        """Return a sentence on the limit when it is used up, and on the users of the running jobs in it."""
         shares: dict[str, float] = {}
-        for job, (amounts, _, _) in self.running.items():
+        for job, amounts in running:
             user = user_of(job)
             shares[user] = shares.get(user, 0) + self.kind.asks(amounts)
         ranked = sorted(shares.items(), key=lambda item: (-item[1], item[0]))

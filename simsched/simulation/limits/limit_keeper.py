@@ -48,8 +48,6 @@ if TYPE_CHECKING:
     from simsched.schedule.queue import WaitingQueue
     from simsched.simulation.engine import Engine
     from simsched.simulation.jobs.prepare import Prepared
-    from simsched.simulation.limits.limit_spells import LimitName
-    from simsched.simulation.limits.limit_kinds import LimitKind
     from simsched.simulation.limits.limit_rules import LimitRule
     from simsched.simulation.queue_groups import QueueGroup
     from simsched.workload.job import Job
@@ -81,11 +79,9 @@ class _Verdict(NamedTuple):
 
 
 class _Exceeded(NamedTuple):
-    """A limit that an allocation is over: name, kind, a sentence, and when (s) its use has fallen, or inf."""
+    """A limit that an allocation is over, and when (s) its use has fallen, or inf."""
 
-    name: LimitName
-    kind: LimitKind
-    reason: str
+    limit: LimitCounter | LimitBreach
     falls: float
 
 
@@ -358,10 +354,12 @@ class LimitKeeper(Listener):
         if found is None:
             self._allocated[job] = amounts
             return True
-        has = found.kind.text(found.kind.asks(amounts))
-        text = f"{found.reason}, the free resources for the job have {has}"
+        over = found.limit
+        reason = self._sentence(over) if isinstance(over, LimitCounter) else f"limit: {over.may}"
+        kind = over.limit.kind
+        text = f"{reason}, the free resources for the job have {kind.text(kind.asks(amounts))}"
         self.refused[job] = text, found.falls
-        self._spells.note(~job, now, found.name, text.removeprefix("limit: "))
+        self._spells.note(~job, now, over.name, text.removeprefix("limit: "))
         self.gone.add(job)
         self._engine.queues.group_of(job).queue.bar({job})
         self._engine.queues.barred += 1
@@ -408,12 +406,10 @@ class LimitKeeper(Listener):
                     mine = self._allocated.get(other, less.amounts)
                     asked += kind.leaves(mine, time - self._running[other][0]) - kind.asks(mine)
             if counter.is_over(asked, time, gone):
-                text = counter.reason(self._engine.now, self._jobs.user_of)
-                return _Exceeded(counter.name, kind, text, counter.falls_at(asked, time, gone))
+                return _Exceeded(counter, counter.falls_at(asked, time, gone))
         for scope, limit in cohort.own:
             if limit.kind.asks(amounts) > limit.most + limit.kind.slack:
-                breach = LimitBreach(scope, limit, limit.most, per_job=True)
-                return _Exceeded(breach.name, limit.kind, f"limit: {breach.may}", inf)
+                return _Exceeded(LimitBreach(scope, limit, limit.most, per_job=True), inf)
         return None
 
     def _amounts(self, cohort: Cohort, job: int, selection: Selection) -> Amounts:
@@ -477,12 +473,21 @@ class LimitKeeper(Listener):
         """Count a job that starts; return the counters in which others may be over a limit now."""
         self._run(job, cohort, now, end)
         near: Sequence[LimitCounter] = ()
-        mine = self._allocated.get(job) if cohort.varies else None
-        for counter, asked in cohort.counted:
-            counter.used += asked if mine is None else counter.kind.asks(mine)
-            if counter.used > counter.free:
+        for counter, asked in self._asked(job, cohort):
+            if asked == inf:
+                counter.endless += 1
+            else:
+                counter.used += asked
+            if counter.endless or counter.used > counter.free:
                 near = (*near, counter)
         return near
+
+    def _asked(self, job: int, cohort: Cohort) -> Iterable[tuple[LimitCounter, float]]:
+        """Return the counters of a running job, each with the amount that the job requested."""
+        mine = self._allocated.get(job) if cohort.varies else None
+        if mine is None:
+            return cohort.counted
+        return [(counter, counter.kind.asks(mine)) for counter, _ in cohort.counted]
 
     def _run(self, job: int, cohort: Cohort, start: float, end: float) -> None:
         """Note that a job runs, for what falls while it does."""
@@ -498,9 +503,13 @@ class LimitKeeper(Listener):
         if cohort is None:
             return
         start, _ = self._running.pop(job)
+        asked_of = self._asked(job, cohort)
         mine = self._allocated.pop(job, None) if cohort.varies else None
-        for counter, asked in cohort.counted:
-            more = -asked if mine is None else -counter.kind.asks(mine)
+        for counter, asked in asked_of:
+            more = -asked
+            if asked == inf:
+                counter.endless -= 1
+                more = 0
             if counter.kind.lasts:
                 more += counter.kind.leaves(mine or cohort.amounts, now - start)
             counter.used += more
@@ -523,7 +532,7 @@ class LimitKeeper(Listener):
     # -- barring ------------------------------------------------------------------------------
 
     def _first_over(self, cohort: Cohort) -> LimitCounter | None:
-        if not any(counter.used > counter.free for counter in cohort.asks):
+        if not any(counter.endless or counter.used > counter.free for counter in cohort.asks):
             return None  # no cohort is over a limit of these counters
         now = self._engine.now
         return next((one for one in cohort.binding if one.is_over(cohort.asks[one], now)), None)
@@ -633,12 +642,16 @@ class LimitKeeper(Listener):
             return self.refused[job][0]
         if cohort is None or cohort.over is None or job not in cohort.jobs:
             return None
-        cohort.over.running = {
-            running: (self._allocated.get(running, other.amounts), *times)
-            for running, times in self._running.items()
-            if (other := self._jobs.of[running]) is not None and cohort.over in other.asks
-        }
-        return cohort.over.reason(self._engine.now, self._jobs.user_of)
+        return self._sentence(cohort.over)
+
+    def _sentence(self, counter: LimitCounter) -> str:
+        """Return a sentence on a limit that is used up, and on who uses it."""
+        running = (
+            (job, self._allocated.get(job, cohort.amounts))
+            for job in self._running
+            if (cohort := self._jobs.of[job]) is not None and counter in cohort.asks
+        )
+        return counter.reason(self._engine.now, self._jobs.user_of, running)
 
     # -- records ------------------------------------------------------------------------------
 
@@ -688,6 +701,8 @@ class LimitKeeper(Listener):
             cohort = self._jobs.of[job]
             assert cohort is not None
             self._run(job, cohort, start, end)
+            for counter, asked in self._asked(job, cohort):
+                counter.endless += asked == inf
         for job, number in state["barred"]:
             queues.group_of(job).queue.barred.add(job)
             self._enter_waiting(job, counters[number])

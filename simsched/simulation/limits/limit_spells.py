@@ -75,7 +75,15 @@ class LimitSpells:
         spells = [*self._over, *(Spell(*last) for last in self._last.values() if last[END] > last[START])]
         if not spells:
             return {}
-        spells.sort(key=lambda one: (one.start, one.holder))
+        spells.sort(key=lambda one: (one.holder, one.start))
+        joined = spells[:1]
+        for one in spells[1:]:
+            before = joined[-1]
+            if (one.holder, one.limit, one.start) == (before.holder, before.limit, before.end):
+                joined[-1] = before._replace(end=one.end)  # another limit came between them in no time
+            else:
+                joined.append(one)
+        spells = sorted(joined, key=lambda one: (one.start, one.holder))
         return {
             "group": np.array([NAN if one.holder < 0 else one.holder for one in spells], dtype=np.float64),
             "job": _texts([str(ids[~one.holder]) if one.holder < 0 else None for one in spells]),

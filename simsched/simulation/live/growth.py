@@ -83,6 +83,12 @@ class Arrivals(Listener):
             self._enter(job.submit)
         return ticket
 
+    def go_on(self) -> None:
+        """Go on from a restored state, whose events may have one for the next arrival."""
+        events = (one.time for one in self._engine.future.pending() if one.kind == "submission")
+        self._coming = min(events, default=NEVER)
+        self.expect()
+
     def expect(self) -> None:
         """Enter an event for the next arrival, unless one is entered."""
         heap, withdrawn = self._heap, self._withdrawn

@@ -323,6 +323,7 @@ class OpenSimulation(RunSession):
         now = engine.future.come_to_present()
         if at is not None:
             self._check_time("at", at)
+            at = at.item() if hasattr(at, "item") else at  # a number of NumPy
         elif not isinstance(request, Job):
             at = now
         job = self._reader.read(request, duration, runtime, at, options)
@@ -578,7 +579,7 @@ class OpenSimulation(RunSession):
         restore(engine, state)
         engine.recorder.take_lines(self.engine.recorder)
         made._watch.take_over(self._watch, lambda job: job.copy_in(made))
-        made.arrivals.expect()
+        made.arrivals.go_on()
         return made
 
     def checkpoint(self, path: str | Path | None = None) -> RunCheckpoint[Self]:
@@ -642,7 +643,7 @@ class OpenSimulation(RunSession):
             if event.kind == "grow":
                 made._planned = event.payload
         made._watch.find_jobs(engine, made.growth, made.arrivals)
-        made.arrivals.expect()
+        made.arrivals.go_on()
         return made
 
     # -- records ----------------------------------------------------------------------------------

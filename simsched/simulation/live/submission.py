@@ -216,7 +216,7 @@ def _whole(name: str, value: Any, **span: int) -> int:
 
 def _real(name: str, value: Any) -> Any:
     check_real(name, value, 0, MAX_SECONDS)
-    return int(value) if isinstance(value, Integral) else value
+    return int(value) if isinstance(value, Integral) else float(value)
 
 
 def _id(name: str, value: Any) -> int | str:

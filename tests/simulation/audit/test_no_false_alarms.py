@@ -131,3 +131,10 @@ def test_amounts_of_large_pools_are_counted(audited, tmp_path, amount):
 def test_an_inventory_of_much_memory_is_small():
     cluster = ss.load_cluster("tiny")
     assert not Inventory.of(cluster).pools
+
+
+def test_a_socket_beside_other_resources_does_not_hold_the_units_of_each_socket_that_r_touches(audited):
+    group = {"name": "n", "count": 1, "sockets": 2, "cores": 12, "gpus": 4}
+    cluster = ss.Cluster(from_recipe(parse_recipe({"name": "one", "groups": [group]})))
+    jobs = [job("a", 0, "slot=1/[socket;gpu=1]", 100), job("b", 1, "slot=1/socket{-x}/core=2", 50)]
+    assert not audited(cluster, *jobs).faults

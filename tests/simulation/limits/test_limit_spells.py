@@ -16,6 +16,7 @@ from simsched.report.run_views import load_run
 from simsched.report.waiting.wait_totals import find_causes
 from simsched.simulation.jobs.lifecycle import JobState
 from simsched.simulation.limits.limit_kinds import KINDS
+from simsched.simulation.limits.limit_spells import LimitSpells
 from tests.simulation.simworld import job, machine, run, workload
 
 SHAPES = ["slot=1/core", "slot=2/core=2", "slot=2/node", "slot=1/[core;gpu]", "slot=1-4/core"]
@@ -195,3 +196,51 @@ def test_the_frame_of_limits_has_its_columns_in_every_run(tmp_path):
     assert limited[["group", "limit", "start", "end"]].to_numpy().tolist() == [
         [0, "running-jobs of the jobs together", 0, 9]
     ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        ("running-core-hours", [0, 10, 60, 110]),
+        ("core-hours", [0, 10, None, None]),
+    ],
+)
+def test_a_limit_is_kept_after_a_job_without_a_limit_was_counted(kind, expected):
+    """Level 1 counts the job and does not bind it; at level 2 its amount has no bound while it runs."""
+    rules = [
+        {"qos": "high", "each": "user", "level": 1, kind: -1},
+        {"each": "user", "level": 2, kind: 150 / 3600, "over": "hold"},
+    ]
+    free = job("free", 0, "slot=1/core", 5, float("inf"), user="a", qos="high")
+    bound = [job(f"b{at}", at, "slot=1/core", 100, user="a", qos="low") for at in (10, 11, 12)]
+    found = run(machine(1, cores=8), free, *bound, limits=rules)
+    assert [None if start != start else start for start in found.jobs["start"]] == expected
+
+
+def test_the_sentence_on_a_limit_names_who_uses_it_then():
+    """The jobs of ann and bob have ended when a job is refused its allocation."""
+    sim = ss.Simulation(machine(3, cores=2), limits=[{"nodes": 2}], queue_policy="fcfs")
+    for user, at, shape, seconds in (
+        ("ann", 0, "slot=1/core", 20),
+        ("bob", 0, "slot=1/core", 10),
+        ("eve", 1, "slot=2/node", 5),
+        ("dan", 20, "slot=1/core", 30),
+        ("fay", 20, "slot=2/core", 9),
+    ):
+        sim.submit(shape, seconds, at=at, user=user)
+    sim.run(until=5)
+    looked = sim.copy()
+    looked.result()
+    for one in (sim, looked):
+        one.run()
+    sentences = [set(one.result().limits["reason"].dropna()) for one in (sim, looked)]
+    assert sentences[0] == sentences[1]
+    assert not any("ann" in text and "20" in text for text in sentences[0])
+
+
+def test_a_limit_that_another_replaces_for_no_time_has_one_row():
+    spells = LimitSpells()
+    for limit in (("a", False), ("b", False), ("a", False)):
+        spells.note(0, 5.0 if limit[0] == "b" or spells._last else 1.0, limit)
+    spells.note(0, 9.0)
+    assert [spells.columns([])[name].tolist() for name in ("start", "end")] == [[1.0], [9.0]]

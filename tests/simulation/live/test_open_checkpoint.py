@@ -270,3 +270,15 @@ def test_the_records_have_the_log_that_was_expected(tmp_path):
         assert found.jobs.to_dict("list").__repr__() == whole.jobs.to_dict("list").__repr__()
         assert found.meta["workload"] == whole.meta["workload"]
         assert found.meta.get("clock") == whole.meta.get("clock")
+
+
+def test_a_copy_of_a_copy_has_one_event_for_the_next_arrival(tmp_path):
+    sim = ss.Simulation(machine(2))
+    sim.submit("slot=1/node", np.float64(5), at=np.float64(100))
+    for _ in range(3):
+        sim = sim.copy()
+    sim.checkpoint(tmp_path / "c.json")
+    events = json.loads((tmp_path / "c.json").read_text())["state"]
+    assert json.dumps(events).count('"submission"') == 1
+    sim.run()
+    assert sim.result().jobs["start"].tolist() == [100]
