@@ -456,7 +456,7 @@ PartitionName=high Nodes=n1 PriorityTier=2
 """
     found = read(text, {})
     config, queues = found.config, found.config["queues"]
-    assert "Slurm keeps it back (for 121 s by default)" in "\n".join(texts(found, "assumed"))
+    assert "Slurm keeps it back (121 s by default)" in "\n".join(texts(found, "assumed"))
     assert ("preempts" in queues["low"], queues["high"]["preempts"]) == (False, True)
     assert config["preemption"] == {"mode": "requeue", "order": "priority"}
     assert make_config(**from_document(config)).preemption is not None

@@ -55,7 +55,7 @@ ENDING = ("requeue", "cancel")
 """The modes for which Slurm honours PreemptExemptTime (slurm.conf(5))."""
 SUSPENDS = "PreemptMode=SUSPEND: the nodes of a suspended job run only jobs that may preempt it"
 """The note on the mode of suspended jobs."""
-AT_ONCE = "PreemptMode=REQUEUE: a job queued again may start at once; Slurm keeps it back (for 121 s by default)"
+AT_ONCE = "PreemptMode=REQUEUE: a job queued again may start at once; Slurm keeps it back (121 s by default)"
 """The note on the mode of jobs that are queued again."""
 
 
