@@ -20,10 +20,10 @@ from simsched.simulation.queues import INF, SIZES
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from simsched.arrays import Bools
     from simsched.check.site_files import SiteConfig, SiteFiles
     from simsched.formats.rfc.constraint import Constraint
     from simsched.graph.index.index import Index
-    from simsched.graph.index.types import Bools
     from simsched.simulation.limits.limit_rules import LimitRule
     from simsched.simulation.queues import Queue, Queues
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
 
@@ -169,10 +168,9 @@ def _from_stdin(text: str, where: str, kind: str) -> Report:
         xml = text.lstrip()[:1] == "<"  # may declare an encoding; a byte order mark goes before that
         path.write_text(text, encoding="utf-16" if xml else "utf-8")
         try:
-            report = _LOADERS[kind](str(path), where)
+            return _LOADERS[kind](str(path), where)
         except SimschedError as error:
             raise error.renamed(str(path), where) from None
-        return replace(report, notes=tuple(note.replace(str(path), where) for note in report.notes))
 
 
 def guess_kind(text: str) -> str:
@@ -181,7 +179,6 @@ def guess_kind(text: str) -> str:
     >>> guess_kind('{"version": 1, "execution": {}}'), guess_kind("; Version: 2.2"), guess_kind("core=4")
     ('r', 'swf', 'auto')
     """
-    from simsched.formats.machines.recognition import CLUSTER, QUEUE_SNAPSHOT, WORKLOAD, look_of
     from simsched.workload.load import detect
     from simsched.workload.readers.sacct_lines import delimiter_of
 
@@ -196,11 +193,8 @@ def guess_kind(text: str) -> str:
         return "workload"
     if head[:1] in ("{", "["):
         return _json_kind(text)
-    look = look_of(text)
-    if look is not None and (look.role in (CLUSTER, WORKLOAD)) and not look.advice:
-        return look.role
-    if look == QUEUE_SNAPSHOT:
-        return "queue"
+    if (known := _recognised(text)) is not None:
+        return known
     keys = set(
         re.findall(r"""(?m)^(?:- *+(?:\{ *+)?)?["']?(\w+)["']?\s*:(?=\s|["'\[{\d]|$)""", head[:20_000])
     )
@@ -213,9 +207,18 @@ def guess_kind(text: str) -> str:
     return "constraint" if first and first[1] in operators else "auto"
 
 
+def _recognised(text: str) -> str | None:
+    """Return the kind of a text that is recognised as no request: a cluster, a workload or a queue."""
+    from simsched.formats.machines.recognition import CLUSTER, QUEUE_SNAPSHOT, WORKLOAD, look_of
+
+    look = look_of(text)
+    if look == QUEUE_SNAPSHOT:
+        return "queue"
+    return look.role if look is not None and look.role in (CLUSTER, WORKLOAD) else None
+
+
 def _json_kind(text: str) -> str:
     """Return the kind of a JSON text, by the keys at its top and those of its jobs."""
-    from simsched.formats.machines.recognition import CLUSTER, QUEUE_SNAPSHOT, WORKLOAD, look_of
     from simsched.formats.text.sniffing import outline
 
     keys = outline(text)
@@ -223,11 +226,8 @@ def _json_kind(text: str) -> str:
         return "r"
     if "graph" in keys:
         return "jgf"
-    look = look_of(text)
-    if look is not None and look.role in (CLUSTER, WORKLOAD):
-        return look.role
-    if look == QUEUE_SNAPSHOT:
-        return "queue"
+    if (known := _recognised(text)) is not None:
+        return known
     operators = {"properties", "hostlist", "ranks", "and", "or", "not"}
     return "workload" if "jobs" in keys else "constraint" if operators & keys.keys() else "auto"
 

@@ -28,10 +28,11 @@ from simsched.match.state.selection import Draw, Hold, Selection, split
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from simsched.arrays import Integers
     from simsched.formats.cluster.rset import ResourceSet
     from simsched.formats.rfc.hostlist import Hostlist
     from simsched.graph.index.index import Index
-    from simsched.graph.index.types import Ints, PoolType
+    from simsched.graph.index.types import PoolType
     from simsched.match.requests.request import Request
 
 
@@ -289,7 +290,7 @@ class ClaimsFromR:
 
     # --- claims beyond the units that R names ---------------------------------------------------
 
-    def _hold_all(self, draft: _Draft, kind: str, ordinals: Ints) -> None:
+    def _hold_all(self, draft: _Draft, kind: str, ordinals: Integers) -> None:
         """Claim some vertices exclusively, with everything below them."""
         index = self._index
         draft.holds.append(Hold(kind, ordinals, exclusive=True))
@@ -317,7 +318,7 @@ class ClaimsFromR:
             elif len(ordinals):
                 draft.holds.append(Hold(kind, ordinals, exclusive=False))
 
-    def _touched(self, draft: _Draft, kind: str) -> Ints:
+    def _touched(self, draft: _Draft, kind: str) -> Integers:
         """Return the vertices of a type in which R names something."""
         index = self._index
         vertices = index.vertex_types[kind]
@@ -422,7 +423,7 @@ def _shared_types(request: Request) -> frozenset[str]:
     return frozenset(type_ for type_, shared in found.items() if shared)
 
 
-def _within(index: Index, kind: str, name: str, ordinals: Ints) -> Ints:
+def _within(index: Index, kind: str, name: str, ordinals: Integers) -> Integers:
     """Return the vertices or leaf pools of a type below some vertices, each once."""
     pool = index.pool_types.get(name)
     if pool is not None and pool.aligned and kind == index.target_type:

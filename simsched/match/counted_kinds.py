@@ -31,15 +31,14 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from simsched.arrays import Bools, Integers
     from simsched.graph.index.index import Index
-    from simsched.graph.index.types import Ints
     from simsched.match.policies.policy import MatchPolicy
     from simsched.match.requests.request import Content, Flat, Need, Request
     from simsched.match.search.on_targets import TargetRecipe
     from simsched.match.state.availability import Availability
     from simsched.match.state.selection import Selection
 
-    Bools = npt.NDArray[np.bool_]
 
 MAX_ENTRIES = 1 << 22
 """Demands times targets that a kernel counts at most; kinds of further demands are for the general search."""
@@ -125,7 +124,7 @@ def _is_seen(need: Need, index: Index) -> bool:
 
 def _within(
     demands: Sequence[CountedDemand],
-    table: Ints,
+    table: Integers,
     types: Sequence[str],
     available: Availability,
     policy: MatchPolicy,
@@ -252,7 +251,7 @@ class CountedKinds:
         self._numbers = {each.content: at for at, each in enumerate(self._demands) if not each.once}
 
     @cached_property
-    def components(self) -> Ints:
+    def components(self) -> Integers:
         """A number for each kind: kinds with different numbers share no targets, not even through others."""
         found = np.arange(len(self._demands))
         rows = np.array([each.content.eligible for each in self._demands], dtype=np.bool_)
@@ -280,14 +279,14 @@ class CountedKinds:
         least, whole = dict(demand.parts.flat), _takes_all(demand.content)
         return [(name, least.get(name, 0)) for name in sorted(self._types if whole else least)]
 
-    def may(self, back: Ints = _NONE) -> npt.NDArray[np.uint8]:
+    def may(self, back: Integers = _NONE) -> npt.NDArray[np.uint8]:
         """Return for each demand and target whether the target is up (or will be `back`) and may serve it."""
         up = self._available.up.copy()
         up[back] = True
         rows = [each.content.eligible & up for each in self._demands]
         return np.array(rows, dtype=np.uint8).reshape(len(rows), len(self._available.up))
 
-    def units(self, back: Ints) -> Ints:
+    def units(self, back: Integers) -> Integers:
         """Return the free units of each leaf pool, with those of some targets that are down."""
         available = self._available
         units = available.units.copy()
@@ -315,7 +314,7 @@ class CountedKinds:
         fits: Bools = self.kernel.totals[self._of_kind] >= self._amount
         return fits
 
-    def capacity_of(self, content: Content) -> tuple[Ints, int, int] | None:
+    def capacity_of(self, content: Content) -> tuple[Integers, int, int] | None:
         """Return the copies of a content on each target, their sum, and the targets with any, as of now.
 
         None if they are not counted.
@@ -326,7 +325,7 @@ class CountedKinds:
         row = self.kernel.table[number]
         return row, self.kernel.totals.item(number), int(np.count_nonzero(row))
 
-    def less(self, least: Ints) -> Availability:
+    def less(self, least: Integers) -> Availability:
         """Return the present state with no more units free on each target than given (see `Profile.least`).
 
         Which units of a pool remain does not matter to kinds that are counted.
@@ -397,7 +396,7 @@ class CountedKinds:
         return recipe_of(request, request.simple, index), PlacedKind(request, draws, tabled, all_named)
 
 
-def _written(places: Mapping[str, int], target_type: str, selection: Selection | Placed) -> Ints:
+def _written(places: Mapping[str, int], target_type: str, selection: Selection | Placed) -> Integers:
     """Return the claim of a selection as the kernel has it."""
     if isinstance(selection, Placed):
         return selection.claim

@@ -21,10 +21,11 @@ from simsched.match.state.masks import listed, mask_of
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from simsched.arrays import Integers
     from simsched.formats.cluster.rset import RExecution, RLite, WrittenR
     from simsched.formats.cluster.treepool import TreePool
     from simsched.graph.index.index import Index
-    from simsched.graph.index.types import Ints, PoolType
+    from simsched.graph.index.types import PoolType
     from simsched.match.state.selection import Draw, Selection
 
 Seconds = float | int
@@ -77,7 +78,7 @@ def to_rset(selection: Selection, index: Index, **rest: Any) -> ResourceSet:
     return ResourceSet.from_dict(document(selection, index, **rest))
 
 
-def _hosts(index: Index, targets: Ints, entries: list[RLite]) -> str:
+def _hosts(index: Index, targets: Integers, entries: list[RLite]) -> str:
     """Return the hosts as a hostlist, in the order of their ranks (R10).
 
     Hosts that are numbered by rank, in one entry, are the prefix and the entry's ranks.
@@ -90,7 +91,7 @@ def _hosts(index: Index, targets: Ints, entries: list[RLite]) -> str:
     return encode_hosts([index.hosts[i] for i in targets.tolist()])
 
 
-def _entries(selection: Selection, index: Index, targets: Ints, ranks: Ints) -> list[RLite]:
+def _entries(selection: Selection, index: Index, targets: Integers, ranks: Integers) -> list[RLite]:
     """Return R_lite: targets with equal children share one entry; empty if no target is touched."""
     if not len(targets):
         return []
@@ -155,7 +156,7 @@ def ids_of(pool: PoolType, leaf: int, mask: int = -1) -> Idset:
     return Idset.from_ids(units[i] for i in range(mask.bit_length()) if mask >> i & 1)
 
 
-def _properties(index: Index, targets: Ints, ranks: Ints) -> dict[str, str]:
+def _properties(index: Index, targets: Integers, ranks: Integers) -> dict[str, str]:
     """Return the properties of the targets that R lists, each with its ranks."""
     found = {}
     for name, row in index.written_properties.items():
@@ -165,7 +166,7 @@ def _properties(index: Index, targets: Ints, ranks: Ints) -> dict[str, str]:
     return found
 
 
-def _scheduling(selection: Selection, index: Index, ranks: Ints) -> dict[str, Any]:
+def _scheduling(selection: Selection, index: Index, ranks: Integers) -> dict[str, Any]:
     """Return ``scheduling``: the topology of the ranks, and the pools that R_lite cannot name."""
     loose = _loose(selection, index)
     carried = carried_topology(index)

@@ -19,12 +19,8 @@ from simsched.match.search.counts import MANY
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    import numpy.typing as npt
-
-    from simsched.graph.index.types import Ints
+    from simsched.arrays import Bools, Integers
     from simsched.match.state.selection import Selection
-
-    Bools = npt.NDArray[np.bool_]
 
 
 class FlatKinds:
@@ -85,7 +81,7 @@ class FlatKinds:
         return fits
 
 
-def _written(single: str, target_type: str, selection: Selection) -> Ints:
+def _written(single: str, target_type: str, selection: Selection) -> Integers:
     """Return the claim of a selection as the kernel has it: units of its one leaf pool."""
     if single == SLOT:
         units = selection.slots

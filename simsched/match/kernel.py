@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    Integers = npt.NDArray[np.int64]
+    from simsched.arrays import Integers
+
     Bytes = npt.NDArray[np.uint8]
     Words = npt.NDArray[np.uint64]
 

@@ -19,16 +19,12 @@ from simsched.schedule.supply import NoShadow, Supply
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import numpy as np
-    import numpy.typing as npt
-
+    from simsched.arrays import Integers
     from simsched.match.state.availability import Availability
     from simsched.match.state.selection import Selection
     from simsched.schedule.profiles.earliest import EarliestStart
     from simsched.schedule.reservations import Reservations
     from simsched.schedule.supply import Shadow
-
-    Integers = npt.NDArray[np.int64]
 
 
 class GraphSupply(Supply):

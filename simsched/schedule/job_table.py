@@ -15,13 +15,8 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
 
-    import numpy.typing as npt
-
+    from simsched.arrays import Bools, Floats, Integers
     from simsched.match.requests.request import Content, Request
-
-    Bools = npt.NDArray[np.bool_]
-    Floats = npt.NDArray[np.float64]
-    Integers = npt.NDArray[np.int64]
 
 
 class Counting(NamedTuple):

@@ -12,8 +12,8 @@ from simsched.match.state.selection import Draw, Selection
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from simsched.arrays import Integers
     from simsched.graph.index.index import Index
-    from simsched.graph.index.types import Ints
     from simsched.match.state.availability import Availability
 
 _NONE = np.empty(0, dtype=np.int64)
@@ -25,7 +25,7 @@ class KeptUnits(Protocol):
     def draw(self, state: Availability, time: float) -> Draw:
         """Return those of them that are free in the state of a time (s)."""
 
-    def hits(self, draw: Draw, free: Mapping[str, Ints], time: float) -> bool:
+    def hits(self, draw: Draw, free: Mapping[str, Integers], time: float) -> bool:
         """Whether a draw needs some of them, where these units of each leaf pool are free beside it."""
 
 
@@ -44,7 +44,7 @@ class KeptIds(NamedTuple):
         leaves = np.array(list(masks), dtype=np.int64)
         return Draw(self.type, leaves, units, int(units.sum()), list(masks.values()))
 
-    def hits(self, draw: Draw, free: Mapping[str, Ints], time: float) -> bool:  # noqa: ARG002
+    def hits(self, draw: Draw, free: Mapping[str, Integers], time: float) -> bool:  # noqa: ARG002
         """Whether a draw takes one of them."""
         if draw.type != self.type:
             return False
@@ -80,7 +80,7 @@ class KeptNumber(NamedTuple):
             masks = [highest_bits(state.free_mask(pool, self.leaf), number)]
         return Draw(self.type, np.array([self.leaf]), np.array([number]), number, masks)
 
-    def hits(self, draw: Draw, free: Mapping[str, Ints], time: float) -> bool:
+    def hits(self, draw: Draw, free: Mapping[str, Integers], time: float) -> bool:
         """Whether fewer units than a draw takes are left."""
         if draw.type != self.type:
             return False

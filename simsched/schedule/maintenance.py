@@ -17,7 +17,7 @@ from simsched.schedule.kept_units import set_units_aside
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from simsched.graph.index.types import Ints
+    from simsched.arrays import Integers
     from simsched.match.state.availability import Availability
     from simsched.match.state.selection import Selection
     from simsched.schedule.kept_units import KeptUnits
@@ -35,7 +35,7 @@ class Closure(NamedTuple):
 
     start: float
     end: float
-    targets: Ints
+    targets: Integers
     down: bool = True
     longer: float = -1
     units: tuple[KeptUnits, ...] = ()
@@ -61,7 +61,7 @@ class Calendar:
         """Yield the closures that end after now (seconds)."""
         return (closure for closure in self._closures if now < closure.end)
 
-    def closed(self, begin: float, end: float) -> Ints | None:
+    def closed(self, begin: float, end: float) -> Integers | None:
         """Return the targets that are closed at some time from `begin` until `end` seconds; None if none are.
 
         A window of zero seconds is the moment at which it begins.
@@ -81,7 +81,7 @@ class Calendar:
             if begin < closure.end and (closure.longer < 0 or closure.longer < length):
                 yield closure
 
-    def closes(self, selection: Selection, begin: float, end: float, free: Mapping[str, Ints]) -> bool:
+    def closes(self, selection: Selection, begin: float, end: float, free: Mapping[str, Integers]) -> bool:
         """Whether a selection could not be kept from `begin` until `end` seconds.
 
         `free` are the free units of each leaf pool beside other jobs.
@@ -96,7 +96,7 @@ class Calendar:
         """Return the times in seconds after `after` at which targets open again."""
         return [closure.end for closure in self._closures if after < closure.end < float("inf")]
 
-    def back(self, state: Availability, now: float, time: float, outages: Ints) -> Ints:
+    def back(self, state: Availability, now: float, time: float, outages: Integers) -> Integers:
         """Return the targets that are down, and whose maintenance has begun by `now` and is over by `time`.
 
         `outages` is how many outages each target is in now. The end of a failure or a drain is not announced:
@@ -108,7 +108,7 @@ class Calendar:
                 over[closure.targets] += 1
         return np.flatnonzero((over > 0) & (over >= outages) & state.index.up & ~state.up)
 
-    def opened(self, state: Availability, now: float, time: float, outages: Ints) -> Availability:
+    def opened(self, state: Availability, now: float, time: float, outages: Integers) -> Availability:
         """Return `state` with the targets up that are down now and will be up by `time`."""
         back = self.back(state, now, time, outages)
         if not len(back):

@@ -38,11 +38,9 @@ import numpy as np
 from simsched.match.kernel import integers, view, zeros
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from simsched.arrays import Integers
     from simsched.match.kernel import Kernel
 
-    Integers = npt.NDArray[np.int64]
 
 NEVER = float("inf")
 

@@ -18,15 +18,10 @@ from simsched.schedule.orders.ranking import TIES, Order, ranked, sort_key
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
-    import numpy.typing as npt
-
+    from simsched.arrays import Bools, Floats, Integers
     from simsched.match.kernel import Kernel
     from simsched.schedule.job_table import JobTable
     from simsched.schedule.orders.ranking import JobOrder
-
-    Bools = npt.NDArray[np.bool_]
-    Floats = npt.NDArray[np.float64]
-    Integers = npt.NDArray[np.int64]
 
 
 LEAST = 256

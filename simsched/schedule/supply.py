@@ -30,8 +30,7 @@ from simsched.schedule.profiles.gap import NEVER
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import numpy.typing as npt
-
+    from simsched.arrays import Bools, Integers
     from simsched.match.counted_kinds import CountedKinds
     from simsched.match.flat_kinds import FlatKinds
     from simsched.match.policies.policy import MatchPolicy
@@ -43,9 +42,6 @@ if TYPE_CHECKING:
     from simsched.schedule.profiles.plan import Plan
     from simsched.schedule.queue import WaitingQueue
     from simsched.schedule.reservations import Reservations
-
-    Bools = npt.NDArray[np.bool_]
-    Integers = npt.NDArray[np.int64]
 
 
 ANY = 1 << 62

@@ -20,9 +20,9 @@ from simsched.simulation.reservations.reservation_rules import reservation_of
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+    from simsched.arrays import Bools
     from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.graph.index.index import Index
-    from simsched.graph.index.types import Bools
     from simsched.simulation.options.run_config import RunConfig
     from simsched.simulation.queues import Queue, Queues
     from simsched.simulation.reservations.reservation_rules import AdvanceReservation

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from simsched.graph.index.types import Bools
+    from simsched.arrays import Bools
     from simsched.match.state.selection import Selection
     from simsched.schedule.pass_context import Start
     from simsched.workload.job import Job

@@ -21,8 +21,8 @@ from simsched.workload.readers.gather import LEAVES_OUT
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from simsched.arrays import Bools
     from simsched.graph.index.index import Index
-    from simsched.graph.index.types import Bools
     from simsched.simulation.queues import Queue, Queues
     from simsched.site.site import Site
     from simsched.workload.job import Workload

@@ -23,8 +23,8 @@ from simsched.graph.index.types import ABOVE, BELOW, MAX_NAMED_UNITS, TARGET, Po
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from simsched.arrays import Bools, Integers
     from simsched.graph.index.preorder import Tree
-    from simsched.graph.index.types import Bools, Ints
     from simsched.graph.pool import Pool
     from simsched.graph.resource_graph import ResourceGraph
 
@@ -70,7 +70,7 @@ def types_of(
     return vertices, pools
 
 
-def _places_by_type(tree: Tree) -> list[tuple[str, Ints]]:
+def _places_by_type(tree: Tree) -> list[tuple[str, Integers]]:
     """Return the places of each type, ascending; types by their first place."""
     types = [pool.type for pool in tree.pools]
     codes = {name: code for code, name in enumerate(dict.fromkeys(types))}
@@ -80,7 +80,7 @@ def _places_by_type(tree: Tree) -> list[tuple[str, Ints]]:
     return list(zip(codes, np.split(order, ends[:-1]), strict=True))
 
 
-def _vertex_type(name: str, places: Ints, tree: Tree, target_type: str) -> VertexType:
+def _vertex_type(name: str, places: Integers, tree: Tree, target_type: str) -> VertexType:
     rows = places.tolist()
     target = tree.target[places]
     if name == target_type and len(places) != len(tree.targets):
@@ -101,7 +101,7 @@ def _vertex_type(name: str, places: Ints, tree: Tree, target_type: str) -> Verte
     )
 
 
-def _not_a_target(places: Ints, tree: Tree) -> ClusterError:
+def _not_a_target(places: Integers, tree: Tree) -> ClusterError:
     """Return the error about the first vertex of the targets' type that is not an execution target."""
     place = np.setdiff1d(places, tree.targets).item(0)
     where, owner = f"vertex {tree.keys[place]!r}", tree.target.item(place)
@@ -157,16 +157,16 @@ class LeafPools:
     `ids` is None for a leaf pool that is too large for its units to have ids.
     """
 
-    pos: Ints
-    size: Ints
-    target: Ints
+    pos: Integers
+    size: Integers
+    target: Integers
     up: Bools
     sound: Bools
     ids: list[Idset | None]
     keys: list[tuple[str, ...]]
 
 
-def pool_type(name: str, places: Ints, tree: Tree) -> PoolType:
+def pool_type(name: str, places: Integers, tree: Tree) -> PoolType:
     """Return the leaf pools of the leaves of one type, which are at these places of preorder.
 
     Raises
@@ -248,7 +248,7 @@ def common_unit(name: str, units: set[str]) -> str:
 # --- folding ---------------------------------------------------------------------------
 
 
-def _fold(places: Ints, pools: Sequence[Pool], unit: str, tree: Tree) -> LeafPools:
+def _fold(places: Integers, pools: Sequence[Pool], unit: str, tree: Tree) -> LeafPools:
     """Fold single units of one parent, unit and status, in the order of their ids; others stay alone."""
     factor = {name: int(convert(1, name, unit)) for name in {pool.unit for pool in pools}}
     sizes = np.array([pool.size * factor[pool.unit] for pool in pools], dtype=np.int64)
@@ -286,7 +286,7 @@ def _unit_ids(pool: Pool, units: int) -> Idset | None:
     return pool.ids if pool.ids is not None and pool.size == units else _first_ids(units)
 
 
-def _groups(places: Ints, pools: Sequence[Pool], single: Bools, tree: Tree) -> tuple[Ints, Ints]:
+def _groups(places: Integers, pools: Sequence[Pool], single: Bools, tree: Tree) -> tuple[Integers, Integers]:
     """Return the group of each leaf and the size of each group, by place.
 
     A leaf without parent is a group, and so is one that is not `single`.
@@ -308,7 +308,7 @@ def _groups(places: Ints, pools: Sequence[Pool], single: Bools, tree: Tree) -> t
     return number[group.reshape(-1)], counts[order]
 
 
-def _have_distinct_ids(given: Ints, group: Ints, starts: Ints) -> Bools:
+def _have_distinct_ids(given: Integers, group: Integers, starts: Integers) -> Bools:
     """Return the groups whose leaves all have distinct ids; ids ascend within a group."""
     twice = np.zeros(len(given), dtype=np.bool_)
     twice[1:] = (given[1:] == given[:-1]) & (group[1:] == group[:-1])
@@ -372,7 +372,7 @@ def _numbered(sets: list[Idset]) -> list[Idset]:
     return found
 
 
-def _align(leaf_pools: LeafPools, targets: Ints) -> LeafPools:
+def _align(leaf_pools: LeafPools, targets: Integers) -> LeafPools:
     """Put one leaf pool on every target that has none: an empty one, right after the target."""
     here = leaf_pools.target
     found = LeafPools(

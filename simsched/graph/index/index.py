@@ -36,11 +36,12 @@ from simsched.graph.index.reach import (
     merged,
     ordinals_within,
 )
-from simsched.graph.index.types import BELOW, Bools, Ints, UnitsOfKinds
+from simsched.graph.index.types import BELOW, UnitsOfKinds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from simsched.arrays import Bools, Integers
     from simsched.formats.rfc.constraint import Constraint
     from simsched.formats.rfc.idset import Idset
     from simsched.graph.resource_graph import ResourceGraph
@@ -67,16 +68,16 @@ class Index:
             places = tree.targets.tolist()
             self.targets: tuple[str, ...] = tuple(tree.keys[i] for i in places)
             self.hosts: tuple[str, ...] = tuple(tree.pools[i].name for i in places)
-            self.ranks: Ints = np.array([tree.pools[i].rank for i in places], dtype=np.int64)
+            self.ranks: Integers = np.array([tree.pools[i].rank for i in places], dtype=np.int64)
             self.up: Bools = tree.up[tree.targets]
             check_properties(tree)
             self._properties = [tree.pools[i].properties for i in places]
             self.target_type = target_type_of(tree)
             self.vertex_types, self.pool_types = types_of(tree, self.target_type, set(self._wide))
-        self._intervals: dict[tuple[str, str], tuple[Ints, Ints]] = {}
+        self._intervals: dict[tuple[str, str], tuple[Integers, Integers]] = {}
         self._beneath: dict[str, frozenset[str]] = {}
         self._fans: dict[tuple[str, str], int] = {}
-        self._rows: dict[tuple[str, str], list[Ints]] = {}
+        self._rows: dict[tuple[str, str], list[Integers]] = {}
         self.memo: dict[str, Any] = {}
         """Values that other modules derive from this index and keep with it (compiled requests)."""
 
@@ -134,7 +135,7 @@ class Index:
         found.update((name, pool.total) for name, pool in self.pool_types.items())
         return found
 
-    def positions(self, type_: str) -> tuple[Ints, Ints]:
+    def positions(self, type_: str) -> tuple[Integers, Integers]:
         """Return preorder place and end of each vertex or leaf pool of a type."""
         vertices = self.vertex_types.get(type_)
         if vertices is not None:
@@ -142,7 +143,7 @@ class Index:
         pos = self.pool_types[type_].pos
         return pos, pos + 1
 
-    def interval(self, above: str, below: str) -> tuple[Ints, Ints]:
+    def interval(self, above: str, below: str) -> tuple[Integers, Integers]:
         """Return for each vertex of type `above` the interval [low, high) of `below` ordinals under it."""
         found = self._intervals.get((above, below))
         if found is None:
@@ -153,7 +154,7 @@ class Index:
             self._intervals[above, below] = found
         return found
 
-    def beneath(self, above: str, below: str, scope: Ints | None = None) -> View:
+    def beneath(self, above: str, below: str, scope: Integers | None = None) -> View:
         """Return the vertices or leaf pools of type `below` under each vertex of `scope` (type `above`).
 
         `scope` None means all vertices.  A vertex is under another if that contains it, or dominates
@@ -179,7 +180,7 @@ class Index:
             self._fans[above, below] = fan
         return fan
 
-    def members(self, above: str, vertex: int, below: str) -> Ints:
+    def members(self, above: str, vertex: int, below: str) -> Integers:
         """Return the ordinals of type `below` under one vertex of type `above`."""
         wide = self._wide_rows(above, below)
         if wide is not None:
@@ -200,7 +201,7 @@ class Index:
         wide = self._wide.get(vertices.keys[vertex])
         return ((place, end),) if wide is None else merged([(place, place + 1), *wide])
 
-    def _wide_rows(self, above: str, below: str) -> list[Ints] | None:
+    def _wide_rows(self, above: str, below: str) -> list[Integers] | None:
         """Return the ordinals under each vertex of a type that dominates over other subsystems."""
         # A switch contains nothing; the vertices that it dominates are no interval of preorder, so
         # they are listed.  None: the type has containment alone, and intervals suffice.

@@ -14,7 +14,7 @@ from simsched.graph.pool import UP
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from simsched.graph.index.types import Bools, Ints
+    from simsched.arrays import Bools, Integers
     from simsched.graph.pool import Pool
     from simsched.graph.resource_graph import ResourceGraph
 
@@ -32,11 +32,11 @@ class Tree:
 
     keys: list[str]
     pools: list[Pool]
-    inner: Ints
-    parent: Ints
-    end: Ints
-    target: Ints
-    targets: Ints
+    inner: Integers
+    parent: Integers
+    end: Integers
+    target: Integers
+    targets: Integers
     up: Bools
     sound: Bools
 
@@ -77,7 +77,7 @@ def _keys(graph: ResourceGraph, below: Mapping[str, list[str]]) -> list[str]:
 
 def _spans(
     inner: Sequence[str], below: Mapping[str, list[str]], place: Mapping[str, int]
-) -> tuple[Ints, Ints, Ints]:
+) -> tuple[Integers, Integers, Integers]:
     """Return the places of inner vertices, and the parent and end of every vertex."""
     rows = [below[key] for key in inner]
     counts = _ints([len(row) for row in rows])
@@ -96,7 +96,7 @@ def _spans(
     return above, parent, _ints(end)
 
 
-def _owners(targets: Ints, end: Ints) -> Ints:
+def _owners(targets: Integers, end: Integers) -> Integers:
     """Return for each place the ordinal of the target that spans it, or -1: targets do not nest."""
     # Targets do not nest, so a place can only be in the last target that begins at or before it.  Before
     # the first target the owner is -1, which indexes the last target; no such place is beyond its end.
@@ -107,7 +107,7 @@ def _owners(targets: Ints, end: Ints) -> Ints:
     return owner
 
 
-def _status(pools: Sequence[Pool], end: Ints, target: Ints, targets: Ints) -> tuple[Bools, Bools]:
+def _status(pools: Sequence[Pool], end: Integers, target: Integers, targets: Integers) -> tuple[Bools, Bools]:
     """Return `up` and `sound` of every vertex."""
     down = _ints([place for place, pool in enumerate(pools) if pool.status != UP])
     up = ~_covered(down, end)
@@ -120,7 +120,7 @@ def _status(pools: Sequence[Pool], end: Ints, target: Ints, targets: Ints) -> tu
     return up, sound
 
 
-def _covered(places: Ints, end: Ints) -> Bools:
+def _covered(places: Integers, end: Integers) -> Bools:
     """Return which places are in the subtree of any of `places`."""
     # +1 where a subtree begins, -1 where it ends; several may end at one place, hence subtract.at
     steps = np.zeros(len(end) + 1, dtype=np.int64)
@@ -129,5 +129,5 @@ def _covered(places: Ints, end: Ints) -> Bools:
     return np.cumsum(steps[:-1]) > 0
 
 
-def _ints(values: Sequence[int]) -> Ints:
+def _ints(values: Sequence[int]) -> Integers:
     return np.array(values, dtype=np.int64)

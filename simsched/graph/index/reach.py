@@ -20,11 +20,9 @@ from simsched.graph import resource_graph as rg
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    import numpy.typing as npt
-
+    from simsched.arrays import Integers
     from simsched.graph.resource_graph import ResourceGraph
 
-    Ints = npt.NDArray[np.int64]
 
 Spans: TypeAlias = "tuple[tuple[int, int], ...]"
 """Disjoint intervals [first, last) of preorder, ascending."""
@@ -41,24 +39,24 @@ class View(NamedTuple):
     listed one vertex after the other; then sums do not need prefix sums.
     """
 
-    ordinals: Ints | None
-    low: Ints
-    high: Ints
+    ordinals: Integers | None
+    low: Integers
+    high: Integers
     fan: int | None = None
 
-    def sum(self, values: Ints) -> Ints:
+    def sum(self, values: Integers) -> Integers:
         """Return the sum of `values` (one entry per ordinal of the view) for each vertex of the scope."""
         if self.fan is not None:
             rows = values.reshape(-1, self.fan)
-            total: Ints = rows[:, 0] if self.fan == 1 else rows.sum(axis=1)
+            total: Integers = rows[:, 0] if self.fan == 1 else rows.sum(axis=1)
             return total
         sums = np.zeros(len(values) + 1, dtype=np.int64)
         np.cumsum(values, out=sums[1:])
-        found: Ints = sums[self.high] - sums[self.low]
+        found: Integers = sums[self.high] - sums[self.low]
         return found
 
 
-def interval_view(low: Ints, high: Ints) -> View:
+def interval_view(low: Integers, high: Integers) -> View:
     """Return the view of a scope whose vertices have the intervals [low, high)."""
     counts = high - low
     ends = np.cumsum(counts)
@@ -67,7 +65,7 @@ def interval_view(low: Ints, high: Ints) -> View:
     return View(ordinals, starts, ends)
 
 
-def fan_view(low: Ints, fan: int) -> View:
+def fan_view(low: Integers, fan: int) -> View:
     """Return the view of a scope whose vertices have `fan` vertices each under them, from `low` on."""
     count = len(low)
     edges = _edges(fan) if count < SMALL else np.arange(0, (count + 1) * fan, fan)
@@ -76,21 +74,21 @@ def fan_view(low: Ints, fan: int) -> View:
 
 
 @lru_cache(maxsize=64)
-def _edges(fan: int) -> Ints:
+def _edges(fan: int) -> Integers:
     """Return the borders between the ordinals of one vertex and the next, for small scopes."""
-    edges: Ints = np.arange(0, (SMALL + 1) * fan, fan)
+    edges: Integers = np.arange(0, (SMALL + 1) * fan, fan)
     edges.flags.writeable = False
     return edges
 
 
-def listed_view(rows: Sequence[Ints]) -> View:
+def listed_view(rows: Sequence[Integers]) -> View:
     """Return the view of a scope whose vertices have these ordinals under them."""
     ends = np.cumsum([len(row) for row in rows], dtype=np.int64)
     starts = np.concatenate([np.zeros(1, np.int64), ends[:-1]]) if len(ends) else ends
     return View(np.concatenate([np.empty(0, np.int64), *rows]), starts, ends)
 
 
-def ordinals_within(spans: Spans, places: Ints) -> Ints:
+def ordinals_within(spans: Spans, places: Integers) -> Integers:
     """Return the ordinals of the ascending `places` that are in the spans."""
     edges = np.searchsorted(places, np.array(spans, dtype=np.int64).reshape(-1, 2))
     parts = [np.arange(low, high) for low, high in edges.tolist()]

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 if TYPE_CHECKING:
+    from simsched.arrays import Bools, Integers
     from simsched.graph.index.index import Index
-    from simsched.graph.index.types import Bools, Ints
 
 WIDEST = 64
 """Types with more leaf pools on one target than this have no table."""
@@ -27,11 +27,11 @@ class TargetLeaves(NamedTuple):
     """
 
     type: str
-    pools: Ints | None
+    pools: Integers | None
     within: Bools | None
     loose: bool
 
-    def free(self, free: Ints, targets: Ints | slice) -> Ints:
+    def free(self, free: Integers, targets: Integers | slice) -> Integers:
         """Return the free units of each leaf pool on some targets, one row a target; only with `pools`."""
         assert self.pools is not None
         units = free[self.pools[targets]]
@@ -39,14 +39,14 @@ class TargetLeaves(NamedTuple):
             units *= self.within[targets]
         return units
 
-    def sums(self, free: Ints, targets: Ints | slice) -> Ints:
+    def sums(self, free: Integers, targets: Integers | slice) -> Integers:
         """Return the free units on some targets."""
         if self.pools is None:
             return free[targets]
-        found: Ints = np.add.reduce(self.free(free, targets), axis=1)
+        found: Integers = np.add.reduce(self.free(free, targets), axis=1)
         return found
 
-    def on(self, targets: Ints | slice) -> list[list[int]]:
+    def on(self, targets: Integers | slice) -> list[list[int]]:
         """Return the leaf pools of each of some targets; only with `pools`."""
         assert self.pools is not None
         rows: list[list[int]] = self.pools[targets].tolist()

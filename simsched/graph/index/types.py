@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
+    from simsched.arrays import Bools, Integers
     from simsched.formats.rfc.idset import Idset
 
-Ints: TypeAlias = "npt.NDArray[np.int64]"
-Bools: TypeAlias = "npt.NDArray[np.bool_]"
 
 ABOVE, TARGET, BELOW = "above", "target", "below"
 """Levels of a type: above the execution targets, the targets themselves, within them."""
@@ -36,10 +32,10 @@ class VertexType:
     level: str
     keys: tuple[str, ...]
     names: tuple[str, ...]
-    pos: Ints
-    end: Ints
-    target: Ints
-    ids: Ints
+    pos: Integers
+    end: Integers
+    target: Integers
+    ids: Integers
     up: Bools
     sound: Bools
 
@@ -67,14 +63,14 @@ class PoolType:
     unit: str
     aligned: bool
     named: bool
-    pos: Ints
-    size: Ints
-    target: Ints
+    pos: Integers
+    size: Integers
+    target: Integers
     up: Bools
     sound: Bools
     ids: tuple[Idset, ...]
     keys: tuple[tuple[str, ...], ...]
-    per_target: Ints
+    per_target: Integers
     total: int
     uniform: int | None
     """The one size of all leaf pools, if they agree."""

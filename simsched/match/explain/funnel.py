@@ -35,10 +35,10 @@ from simsched.match.search.counts import (
 from simsched.match.state.availability import idle_cluster
 
 if TYPE_CHECKING:
+    from simsched.arrays import Bools, Integers
     from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.formats.jobspec.vertex import ResourceVertex
     from simsched.graph.index.index import Index
-    from simsched.graph.index.types import Bools, Ints
     from simsched.match.explain.occupancy import Occupancy
     from simsched.match.requests.request import Need, Request
     from simsched.match.state.availability import Availability
@@ -151,7 +151,7 @@ class Case:
             held_by=self.state.holders_of_units(need.type, up > 0),
         )
 
-    def _identified_units(self, need: Need) -> Ints:
+    def _identified_units(self, need: Need) -> Integers:
         counts = [
             self.idle.usable_mask(need, b).bit_count() for b in range(len(self.index.pool_types[need.type]))
         ]
@@ -330,16 +330,16 @@ def _near(need: Need) -> list[Need]:
     return [child for child in need.children if child.level != ABOVE or child.kind != POOL]
 
 
-def _usable_on_targets(need: Need, avail: Availability) -> Ints:
+def _usable_on_targets(need: Need, avail: Availability) -> Integers:
     view = beneath(avail.index.target_type, need.type, None, avail.index)
     return view.sum(usable_units(need, avail))
 
 
-def units_step(name: Filter, sizes: Ints, note: str = "") -> Step:
+def units_step(name: Filter, sizes: Integers, note: str = "") -> Step:
     """Return the step of a filter that leaves `sizes` units of the leaf pools."""
     total = int(sizes.sum())
     return Step(name=name, left=total, holds=total, note=note)
 
 
-def _sum(name: Filter, left: Bools, fits: Ints, note: str = "") -> Step:
+def _sum(name: Filter, left: Bools, fits: Integers, note: str = "") -> Step:
     return Step(name=name, left=int(left.sum()), holds=int(fits[left].sum()), note=note)

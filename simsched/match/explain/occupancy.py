@@ -15,8 +15,8 @@ from simsched.match.search.counts import beneath
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from simsched.arrays import Bools
     from simsched.graph.index.index import Index
-    from simsched.graph.index.types import Bools
     from simsched.match.state.availability import Availability
     from simsched.match.state.selection import Selection
 

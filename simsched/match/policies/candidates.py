@@ -13,9 +13,10 @@ from simsched.match.requests.request import POOL
 from simsched.match.state.masks import set_units
 
 if TYPE_CHECKING:
+    from simsched.arrays import Integers
     from simsched.formats.rfc.idset import Idset
     from simsched.graph.index.index import Index
-    from simsched.graph.index.types import Ints, PoolType
+    from simsched.graph.index.types import PoolType
     from simsched.match.requests.request import Content
     from simsched.match.state.availability import Availability
 
@@ -38,25 +39,25 @@ class Candidates:
     """
 
     kind: str
-    ordinals: Ints
-    fits: Ints
+    ordinals: Integers
+    fits: Integers
     avail: Availability
     rng: np.random.Generator | None
     wanted: int = 1
     most: int = 1
     content: Content | None = None
-    copy: Ints | None = None
+    copy: Integers | None = None
 
-    def ids(self) -> Ints:
+    def ids(self) -> Integers:
         """Return the logical ids (a vertex without one counts as its ordinal)."""
         index = self.avail.index
-        known: Ints | None = index.memo.get(f"ids of {self.kind}")
+        known: Integers | None = index.memo.get(f"ids of {self.kind}")
         if known is None:
             ids = index.vertex_types[self.kind].ids
             known = index.memo[f"ids of {self.kind}"] = np.where(ids >= 0, ids, np.arange(len(ids)))
         return known[self.ordinals]
 
-    def free(self, type_: str) -> Ints:
+    def free(self, type_: str) -> Integers:
         """Return the free units of a pool type on or below each candidate: ``free("core")``.
 
         They are zeros if the cluster has no pools of that type.  A policy that uses them is not static.
@@ -67,18 +68,18 @@ class Candidates:
         below = self.avail.index.beneath(self.kind, type_, self.ordinals)
         return below.sum(free[below.ordinals])
 
-    def unit_ids(self, *, highest: bool = False) -> Ints:
+    def unit_ids(self, *, highest: bool = False) -> Integers:
         """Return the id of the first unit that each copy would get; a whole vertex's own id."""
         content = self.content
         if content is None or content.node or content.alone:
             return self.ids()
         return free_unit_ids(content, self.ordinals, self.copy, self.avail, highest=highest)
 
-    def classes(self) -> Ints:
+    def classes(self) -> Integers:
         """Return the performance classes (the property ``perf_class``); the last one without the property."""
         return performance_classes(self.kind, self.avail.index)[self.ordinals]
 
-    def lots(self) -> Ints:
+    def lots(self) -> Integers:
         """Return a random permutation of the positions."""
         if self.rng is None:
             raise ConfigError("the match policy 'random' needs a random generator", expected="a seed")
@@ -92,8 +93,8 @@ NO_CLASS = (1 << 15) - 1
 
 
 def free_unit_ids(
-    content: Content, targets: Ints, copy: Ints | None, avail: Availability, *, highest: bool = False
-) -> Ints:
+    content: Content, targets: Integers, copy: Integers | None, avail: Availability, *, highest: bool = False
+) -> Integers:
     """Return the id of the first unit that copy number `copy[i]` of `content` gets on ``targets[i]``.
 
     The first type of units (by name) in the content counts; without units, the target's ordinal.
@@ -108,7 +109,7 @@ def free_unit_ids(
     for number, ids in enumerate(rows.lists):
         table[number, : len(ids)] = ids
     at = np.zeros(len(targets), dtype=np.int64) if copy is None else copy * units
-    found: Ints = table[rows.which[where], np.minimum(at, longest - 1)]
+    found: Integers = table[rows.which[where], np.minimum(at, longest - 1)]
     return found
 
 
@@ -116,10 +117,10 @@ class _Rows(NamedTuple):
     """Distinct lists of free unit ids, and the number of each target's list."""
 
     lists: list[tuple[int, ...]]
-    which: Ints
+    which: Integers
 
 
-def _free_rows(pool: PoolType, targets: Ints, avail: Availability, *, highest: bool) -> tuple[_Rows, int]:
+def _free_rows(pool: PoolType, targets: Integers, avail: Availability, *, highest: bool) -> tuple[_Rows, int]:
     """Return the free unit ids of each target, in the order they are taken, and the longest's length."""
     low, high = avail.index.interval(avail.index.target_type, pool.name)
     some, place = _alike(pool, targets, avail)
@@ -133,7 +134,7 @@ def _free_rows(pool: PoolType, targets: Ints, avail: Availability, *, highest: b
     return _Rows(list(lists), np.array(which, dtype=np.int64)[place]), longest
 
 
-def _alike(pool: PoolType, targets: Ints, avail: Availability) -> tuple[Ints, Ints]:
+def _alike(pool: PoolType, targets: Integers, avail: Availability) -> tuple[Integers, Integers]:
     """Return one target for each set of free units, and the position of each target's representative."""
     index = avail.index
     assert avail.partial is not None
@@ -158,10 +159,10 @@ def _alike(pool: PoolType, targets: Ints, avail: Availability) -> tuple[Ints, In
     return targets[first], place
 
 
-def _id_kinds(pool: PoolType, index: Index) -> Ints:
+def _id_kinds(pool: PoolType, index: Index) -> Integers:
     """Return a number for each leaf pool, equal if the unit ids are equal."""
     key = f"kinds of ids of {pool.name}"
-    found: Ints | None = index.memo.get(key)
+    found: Integers | None = index.memo.get(key)
     if found is None:
         known: dict[Idset, int] = {}
         kinds = [known.setdefault(ids, len(known)) for ids in pool.ids]
@@ -177,13 +178,13 @@ def _first_units(content: Content, index: Index) -> tuple[str, int] | None:
     return next(((type_, units) for type_, units in found if index.pool_types[type_].named), None)
 
 
-def performance_classes(kind: str, index: Index) -> Ints:
+def performance_classes(kind: str, index: Index) -> Integers:
     """Return the performance class of each vertex of a type; a vertex without one comes last.
 
     A target's class is its property ``perf_class`` (``perf_class=2`` in an R); a vertex above
     the targets has the best class below it.
     """
-    found: Ints | None = index.memo.get(f"classes of {kind}")
+    found: Integers | None = index.memo.get(f"classes of {kind}")
     if found is None:
         classes = np.full(len(index), NO_CLASS, dtype=np.int64)
         for name, row in index.property_rows.items():
@@ -195,7 +196,7 @@ def performance_classes(kind: str, index: Index) -> Ints:
     return found
 
 
-def _best_beneath(kind: str, classes: Ints, index: Index) -> Ints:
+def _best_beneath(kind: str, classes: Integers, index: Index) -> Integers:
     low, high = index.interval(kind, index.target_type)
     best = [
         int(classes[a:b].min()) if b > a else NO_CLASS

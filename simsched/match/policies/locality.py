@@ -15,8 +15,8 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from simsched.arrays import Integers
     from simsched.graph.index.index import Index
-    from simsched.graph.index.types import Ints
     from simsched.match.policies.candidates import Candidates
 
 STARTS = 512
@@ -31,7 +31,7 @@ class _Group(NamedTuple):
     held: int
 
 
-def nearest_together(candidates: Candidates) -> Ints:
+def nearest_together(candidates: Candidates) -> Integers:
     """Return the positions of the candidates, those first that are closest together.
 
     The copies that are taken are below one vertex of the narrowest kind that can hold them.
@@ -45,17 +45,17 @@ def nearest_together(candidates: Candidates) -> Ints:
     return np.concatenate([first, np.flatnonzero(left)])
 
 
-def _once(positions: Ints) -> Ints:
+def _once(positions: Integers) -> Integers:
     """Return the positions without repetitions, in their order: two switches may reach the same nodes."""
-    where: Ints = np.unique(positions, return_index=True)[1]
+    where: Integers = np.unique(positions, return_index=True)[1]
     return positions[np.sort(where)]
 
 
-def _levels(candidates: Candidates) -> list[tuple[Ints, Ints]]:
+def _levels(candidates: Candidates) -> list[tuple[Integers, Integers]]:
     """Return the intervals of the candidates' kind below each kind of ancestor, narrowest first."""
     index: Index = candidates.avail.index
     key = f"levels above {candidates.kind}"
-    found: list[tuple[Ints, Ints]] | None = index.memo.get(key)
+    found: list[tuple[Integers, Integers]] | None = index.memo.get(key)
     if found is None:
         kinds = [name for name in index.vertex_types if name != candidates.kind]
         found = [pair for pair in (_intervals(index, name, candidates.kind) for name in kinds) if pair]
@@ -64,7 +64,7 @@ def _levels(candidates: Candidates) -> list[tuple[Ints, Ints]]:
     return found
 
 
-def _intervals(index: Index, above: str, kind: str) -> tuple[Ints, Ints] | None:
+def _intervals(index: Index, above: str, kind: str) -> tuple[Integers, Integers] | None:
     """Return [low, high) of the vertices below each ancestor; None if they are not an interval, or empty.
 
     A switch reaches its nodes over another subsystem, but they are usually neighbours in graph order too.
@@ -135,7 +135,7 @@ class _Search:
                 break
         return found
 
-    def _runs(self, wanted: int, start: int, stop: int) -> Iterator[tuple[Ints, Ints, Ints]]:
+    def _runs(self, wanted: int, start: int, stop: int) -> Iterator[tuple[Integers, Integers, Integers]]:
         """Yield blocks of runs that hold `wanted`: first position, position after, places spanned."""
         for block in range(start, stop, STARTS):
             first = np.arange(block, min(block + STARTS, stop))

@@ -23,7 +23,7 @@ from simsched.plugins.plugin_errors import name_of
 from simsched.plugins.plugin_kind import PluginKind
 
 if TYPE_CHECKING:
-    from simsched.graph.index.types import Ints
+    from simsched.arrays import Integers
     from simsched.match.state.availability import Availability
 
 __all__ = [
@@ -46,13 +46,13 @@ __all__ = [
 MAX_ORDERS = 256
 """Orders of static policies that are remembered for one cluster."""
 
-Order: TypeAlias = Callable[[Candidates], "Ints"]
+Order: TypeAlias = Callable[[Candidates], "Integers"]
 
 
 class CandidateOrder(Protocol):
     """A match policy as a function."""
 
-    def __call__(self, candidates: Candidates) -> Ints:
+    def __call__(self, candidates: Candidates) -> Integers:
         """Return the positions of the candidates in the order in which they are taken."""
 
 
@@ -85,7 +85,7 @@ class MatchPolicy:
     lowest: bool = False
     highest: bool = False
 
-    def __call__(self, candidates: Candidates) -> Ints:
+    def __call__(self, candidates: Candidates) -> Integers:
         """Return the positions of the candidates in the order in which they are taken."""
         return np.arange(len(candidates.ordinals)) if self.order is None else self.order(candidates)
 
@@ -95,18 +95,18 @@ class MatchPolicy:
         return self is POLICIES.get(self.name) and not self.random
 
 
-def ascending(key: Ints) -> Ints:
+def ascending(key: Integers) -> Integers:
     """Return the permutation that sorts a key of integers; equals stay in graph order."""
     if len(key) > 1 and int(key.max()) < 1 << 15 and int(key.min()) >= -(1 << 15):
         key = key.astype(np.int16)  # NumPy sorts 16-bit integers by radix, in linear time
     return np.argsort(key, kind="stable")
 
 
-def _lowest_node(c: Candidates) -> Ints:
+def _lowest_node(c: Candidates) -> Integers:
     return ascending(c.ids())
 
 
-def _highest_node(c: Candidates) -> Ints:
+def _highest_node(c: Candidates) -> Integers:
     return ascending(-c.ids())
 
 
@@ -219,7 +219,7 @@ def _of_order(order: Any, name: str | None = None) -> MatchPolicy:
     return MatchPolicy(name=name or name_of(order), says=says, order=order)
 
 
-def arranged(policy: MatchPolicy, candidates: Candidates) -> Ints:
+def arranged(policy: MatchPolicy, candidates: Candidates) -> Integers:
     """Return the positions of the candidates in the policy's order.
 
     Raises
@@ -244,14 +244,14 @@ def arranged(policy: MatchPolicy, candidates: Candidates) -> Ints:
     return found
 
 
-def fixed_order(policy: MatchPolicy, kind: str, avail: Availability) -> Ints | None:
+def fixed_order(policy: MatchPolicy, kind: str, avail: Availability) -> Integers | None:
     """Return all vertices of a type in the order of a static policy; None: graph order.
 
     It is made once per cluster, as it does not depend on the state (`MatchPolicy.static`).
     """
     if policy.order is None:
         return None
-    known: dict[tuple[MatchPolicy, str], Ints | None] = avail.index.memo.setdefault("fixed orders", {})
+    known: dict[tuple[MatchPolicy, str], Integers | None] = avail.index.memo.setdefault("fixed orders", {})
     key = (policy, kind)
     if key not in known:
         ordinals = np.arange(len(avail.index.vertex_types[kind]))
@@ -280,7 +280,7 @@ def keeps_siblings(policy: MatchPolicy, kind: str, avail: Availability) -> bool:
     return known[key]
 
 
-def copies_in_order(policy: MatchPolicy, candidates: Candidates) -> tuple[Ints, Ints]:
+def copies_in_order(policy: MatchPolicy, candidates: Candidates) -> tuple[Integers, Integers]:
     """Return the candidates and the copies of each, for a policy that orders single copies."""
     numbers = np.minimum(candidates.fits, min(candidates.most, candidates.wanted))
     starts = np.cumsum(numbers) - numbers
@@ -291,5 +291,5 @@ def copies_in_order(policy: MatchPolicy, candidates: Candidates) -> tuple[Ints, 
     return np.unique(taken, return_counts=True)
 
 
-def _is_permutation(positions: Ints) -> bool:
+def _is_permutation(positions: Integers) -> bool:
     return bool((np.sort(positions) == np.arange(len(positions))).all())

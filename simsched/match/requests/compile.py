@@ -25,11 +25,11 @@ from simsched.match.requests.dialect import RFC14
 from simsched.match.requests.request import ABSENT, POOL, SLOT, VERTEX, Content, Need, Request, flat_demand
 
 if TYPE_CHECKING:
+    from simsched.arrays import Bools
     from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.formats.jobspec.vertex import ResourceVertex
     from simsched.formats.rfc.constraint import Constraint
     from simsched.graph.index.index import Index
-    from simsched.graph.index.types import Bools
     from simsched.match.requests.dialect import Dialect
     from simsched.match.requests.request import Flat
 

@@ -15,10 +15,10 @@ from simsched.graph.index.types import ABOVE, BELOW
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from simsched.arrays import Bools
     from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.formats.rfc.count import Count
     from simsched.formats.rfc.idset import Idset
-    from simsched.graph.index.types import Bools
     from simsched.match.requests.dialect import Dialect
 
 POOL, VERTEX, SLOT, ABSENT = "pool", "vertex", "slot", "absent"

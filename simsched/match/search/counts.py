@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
+from simsched.arrays import Bools, Integers
 from simsched.graph.index.reach import View
 from simsched.graph.index.target_leaves import leaves_on_targets
-from simsched.graph.index.types import ABOVE, BELOW, TARGET, Bools, Ints
+from simsched.graph.index.types import ABOVE, BELOW, TARGET
 from simsched.graph.resource_graph import pool_of
 from simsched.match.requests.request import ABSENT, POOL, SLOT
 from simsched.match.search.target_classes import target_classes
@@ -35,10 +36,10 @@ MANY = 1 << 40
 EVERYWHERE = ""
 """The scope of a request's top level: above all vertices, the root included."""
 
-Ordinals: TypeAlias = "Ints | None"
+Ordinals: TypeAlias = "Integers | None"
 """Vertices of one type by ordinal; None: all of them."""
 
-_Array = TypeVar("_Array", Ints, Bools)
+_Array = TypeVar("_Array", Integers, Bools)
 
 
 class Capacity(NamedTuple):
@@ -51,7 +52,7 @@ class Capacity(NamedTuple):
     some : how many targets can host at least one.
     """
 
-    fits: Ints
+    fits: Integers
     total: int
     some: int
 
@@ -125,7 +126,7 @@ def _counted_by_class(content: Content, avail: Availability) -> Capacity | None:
     return Capacity(fits, int(fits.sum()), int(np.count_nonzero(fits)))
 
 
-def copies_on_targets(content: Content, targets: Ordinals, avail: Availability) -> Ints:
+def copies_on_targets(content: Content, targets: Ordinals, avail: Availability) -> Integers:
     """Return how many copies of `content` each of `targets` can host; at most one if it claims the target."""
     kind = avail.index.target_type
     may = avail.up if targets is None else avail.up[targets]
@@ -149,7 +150,7 @@ def copies(
     above: str,
     scope: Ordinals,
     avail: Availability,
-) -> Ints:
+) -> Integers:
     """Return how many disjoint copies of all `needs` fit below each vertex of `scope` (type `above`).
 
     Each need is counted by itself and the least count is taken: exact if the needs do not compete.
@@ -165,7 +166,7 @@ def copies(
     return found
 
 
-def copies_of(need: Need, above: str, scope: Ordinals, avail: Availability) -> Ints:
+def copies_of(need: Need, above: str, scope: Ordinals, avail: Availability) -> Integers:
     """Return how many disjoint copies of one need fit below each vertex of `scope`."""
     if need.kind == ABSENT:
         return np.zeros(_length(above, scope, avail.index), dtype=np.int64)
@@ -184,7 +185,7 @@ def copies_of(need: Need, above: str, scope: Ordinals, avail: Availability) -> I
     return spread(hosts(need, view.ordinals, avail), view, need.amount)
 
 
-def _slot_copies(need: Need, above: str, scope: Ordinals, avail: Availability) -> Ints:
+def _slot_copies(need: Need, above: str, scope: Ordinals, avail: Availability) -> Integers:
     index = avail.index
     if need.content is None or above == index.target_type or _is_within(above, index):
         flat = need.flat if need.content is not None else None
@@ -199,7 +200,7 @@ def _slot_copies(need: Need, above: str, scope: Ordinals, avail: Availability) -
     return _share(found, need.amount)
 
 
-def hosts(need: Need, ordinals: Ordinals, avail: Availability) -> Ints:
+def hosts(need: Need, ordinals: Ordinals, avail: Availability) -> Integers:
     """Return how many copies of a vertex need each vertex of its type can serve: 0 or 1 if exclusive (M4)."""
     if need.level == TARGET:
         assert need.content is not None
@@ -266,7 +267,7 @@ def _identified(need: Need, index: Index) -> Bools:
 # --- units ---------------------------------------------------------------------------------
 
 
-def free_beneath(type_: str, above: str, scope: Ordinals, avail: Availability) -> Ints:
+def free_beneath(type_: str, above: str, scope: Ordinals, avail: Availability) -> Integers:
     """Return the free units of a pool type below each vertex of `scope`."""
     free = avail.free.get(type_)
     if free is None:
@@ -278,7 +279,7 @@ def free_beneath(type_: str, above: str, scope: Ordinals, avail: Availability) -
     return view.sum(_at(free, view.ordinals))
 
 
-def _share_units(need: Need, above: str, scope: Ordinals, avail: Availability) -> Ints:
+def _share_units(need: Need, above: str, scope: Ordinals, avail: Availability) -> Integers:
     """Return the copies of a pool need that fit; a shared one takes nothing and fits any number of times."""
     units = usable_units(need, avail)
     view = beneath(above, need.type, scope, avail.index)
@@ -288,7 +289,7 @@ def _share_units(need: Need, above: str, scope: Ordinals, avail: Availability) -
     return np.where(have >= need.amount, MANY, 0)
 
 
-def usable_units(need: Need, avail: Availability) -> Ints:
+def usable_units(need: Need, avail: Availability) -> Integers:
     """Return how many units of each leaf pool may serve a pool need."""
     pool = avail.index.pool_types[need.type]
     if not need.is_particular:
@@ -323,7 +324,7 @@ def beneath(above: str, below: str, scope: Ordinals, index: Index) -> View:
     return index.beneath(above, below, scope)
 
 
-def spread(values: Ints, view: View, distinct: int) -> Ints:
+def spread(values: Integers, view: View, distinct: int) -> Integers:
     """Return the largest number N of copies that can each take `distinct` different vertices.
 
     A vertex serves at most v copies, and each copy only once.  N is the largest number with
@@ -336,7 +337,7 @@ def spread(values: Ints, view: View, distinct: int) -> Ints:
     return np.array(found, dtype=np.int64)
 
 
-def _most_copies(values: Ints, distinct: int) -> int:
+def _most_copies(values: Integers, distinct: int) -> int:
     if np.count_nonzero(values) < distinct:
         return 0
     low, high = 1, min(MANY, int(values.sum()) // distinct)
@@ -349,7 +350,7 @@ def _most_copies(values: Ints, distinct: int) -> int:
     return low
 
 
-def _share(values: Ints, parts: int) -> Ints:
+def _share(values: Integers, parts: int) -> Integers:
     return values if parts == 1 else values // parts
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from simsched.graph.index.types import ABOVE, TARGET, Ints
+from simsched.graph.index.types import ABOVE, TARGET
 from simsched.match.policies.policy import (
     Candidates,
     MatchPolicy,
@@ -28,6 +28,7 @@ from simsched.match.state.masks import each_of, highest_bits, lowest_bits
 from simsched.match.state.selection import Draw, Hold, Selection
 
 if TYPE_CHECKING:
+    from simsched.arrays import Integers
     from simsched.graph.index.index import Index
     from simsched.graph.index.reach import View
     from simsched.match.requests.request import Content, Flat, Need, Request
@@ -45,8 +46,8 @@ class Descent:
         self.index: Index = avail.index
         self.policy = policy
         self.rng = rng
-        self.targets: list[Ints] = []
-        self.unlisted: list[Ints] = []
+        self.targets: list[Integers] = []
+        self.unlisted: list[Integers] = []
         self.held: list[Draw] = []
         self.named: list[Draw] = []
         self.shared: list[Draw] = []
@@ -127,7 +128,7 @@ class Descent:
             self.targets.append(np.unique(self.index.vertex_types[need.type].target[chosen]))
             self._fill(need.children, need.flat, need.type, chosen, numbers, covered=covered)
 
-    def _claim(self, need: Need, chosen: Ints, *, covered: bool) -> None:
+    def _claim(self, need: Need, chosen: Integers, *, covered: bool) -> None:
         """Record the claim of some vertices, and of everything below them if it is exclusive."""
         self.holds.append(Hold(need.type, chosen, need.exclusive))
         if need.exclusive and not covered:
@@ -136,7 +137,13 @@ class Descent:
             self._name_beneath(need.type, chosen)
 
     def _fill_targets(
-        self, content: Content, targets: Ints, numbers: Ints | int, *, covered: bool, whole: bool = False
+        self,
+        content: Content,
+        targets: Integers,
+        numbers: Integers | int,
+        *,
+        covered: bool,
+        whole: bool = False,
     ) -> None:
         """Take `numbers[i]` copies of `content` on each target."""
         self.targets.append(targets)
@@ -159,8 +166,8 @@ class Descent:
         needs: tuple[Need, ...],
         flat: Flat | None,
         kind: str,
-        parents: Ints,
-        times: Ints | int,
+        parents: Integers,
+        times: Integers | int,
         *,
         covered: bool,
     ) -> None:
@@ -183,7 +190,7 @@ class Descent:
                     self._draw_beneath(need, need.amount * number, kind, parent, covered=covered)
 
     def _fill_vertices(
-        self, need: Need, kind: str, parents: Ints, times: Ints | int, *, covered: bool
+        self, need: Need, kind: str, parents: Integers, times: Integers | int, *, covered: bool
     ) -> None:
         """Take ``times[i]`` copies of a vertex need below each parent, within its target."""
         view = self.index.beneath(kind, need.type, parents)
@@ -204,7 +211,9 @@ class Descent:
         covered = covered or need.exclusive
         self._fill(need.children, need.flat, need.type, chosen, numbers, covered=covered)
 
-    def _take_each(self, need: Need, view: View, fits: Ints, times: Ints) -> tuple[Ints, Ints]:
+    def _take_each(
+        self, need: Need, view: View, fits: Integers, times: Integers
+    ) -> tuple[Integers, Integers]:
         """Take vertices parent by parent, in the policy's order."""
         assert view.ordinals is not None
         room = np.zeros(len(self.index.vertex_types[need.type]), dtype=np.int64)
@@ -219,13 +228,13 @@ class Descent:
 
     # --- choosing ------------------------------------------------------------------------
 
-    def _candidates(self, above: str, vertex: int, kind: str) -> Ints | None:
+    def _candidates(self, above: str, vertex: int, kind: str) -> Integers | None:
         """Return the vertices below one, in the policy's order if it is static; None: all, in graph order."""
         if above == EVERYWHERE:
             return fixed_order(self.policy, kind, self.avail) if self.policy.static else None
         return self._sorted(kind, self.index.members(above, vertex, kind))
 
-    def _sorted(self, kind: str, ordinals: Ints) -> Ints:
+    def _sorted(self, kind: str, ordinals: Integers) -> Integers:
         """Return vertices in the policy's order if it is static, else as they are."""
         order = fixed_order(self.policy, kind, self.avail) if self.policy.static else None
         if order is None:
@@ -241,20 +250,20 @@ class Descent:
     def _take(
         self,
         kind: str,
-        fits: Ints,
+        fits: Integers,
         wanted: int,
-        among: Ints | None,
+        among: Integers | None,
         *,
         most: int = MANY,
         content: Content | None = None,
-    ) -> tuple[Ints, Ints | int]:
+    ) -> tuple[Integers, Integers | int]:
         """Take `wanted` copies from the candidates `among` (None: all), at most `most` from each.
 
         Returns the candidates taken and how many copies of each (one number: the same of all).
         """
         return take_copies(kind, fits, wanted, among, (self.avail, self.policy, self.rng), most, content)
 
-    def _members(self, above: str, vertex: int, below: str) -> Ints:
+    def _members(self, above: str, vertex: int, below: str) -> Integers:
         """Return the vertices or leaf pools of a type below one vertex, in graph order."""
         if above == EVERYWHERE:
             return np.arange(len(self.index.positions(below)[0]))
@@ -262,7 +271,9 @@ class Descent:
 
     # --- units ---------------------------------------------------------------------------
 
-    def _draw_each(self, type_: str, kind: str, parents: Ints, units: Ints | int, *, covered: bool) -> None:
+    def _draw_each(
+        self, type_: str, kind: str, parents: Integers, units: Integers | int, *, covered: bool
+    ) -> None:
         """Draw ``units[i]`` units of one pool type below each parent, in the policy's order."""
         if kind == self.index.target_type and self.index.pool_types[type_].aligned:
             self._note(_draw(type_, parents, units), covered=covered)
@@ -342,14 +353,14 @@ class Descent:
         else:
             self.held.append(draw)
 
-    def _touch(self, type_: str, pools: Ints) -> None:
+    def _touch(self, type_: str, pools: Integers) -> None:
         """Record the targets of some leaf pools."""
         targets = self.index.pool_types[type_].target[pools]
         self.targets.append(np.unique(targets[targets >= 0]))
 
     # --- whole subtrees (M4, M5) ------------------------------------------------------------
 
-    def _hold_beneath(self, kind: str, chosen: Ints) -> None:
+    def _hold_beneath(self, kind: str, chosen: Integers) -> None:
         """Claim everything below some vertices: units, vertices, and the targets that they contain."""
         self.covered = True
         self.held.extend(self._units_beneath(kind, chosen))
@@ -364,7 +375,7 @@ class Descent:
                 # that are down have no units to claim; see `Availability.set_status`.
                 self.unlisted.append(ordinals[self.avail.up[ordinals]])
 
-    def _name_beneath(self, kind: str, chosen: Ints) -> None:
+    def _name_beneath(self, kind: str, chosen: Integers) -> None:
         """Let R name everything below some vertices."""
         self.named.extend(self._units_beneath(kind, chosen))
         if self.index.target_type in self.index.types_beneath(kind):
@@ -372,7 +383,7 @@ class Descent:
             assert targets is not None
             self.targets.append(targets[self.avail.up[targets]])
 
-    def _units_beneath(self, kind: str, chosen: Ints) -> list[Draw]:
+    def _units_beneath(self, kind: str, chosen: Integers) -> list[Draw]:
         """Return all free units below some vertices (every unit that is up, as the subtrees are idle)."""
         found = []
         for name, pool in self.index.pool_types.items():
@@ -393,13 +404,13 @@ class Descent:
 
 def take_copies(
     kind: str,
-    fits: Ints,
+    fits: Integers,
     wanted: int,
-    among: Ints | None,
+    among: Integers | None,
     by: tuple[Availability, MatchPolicy, np.random.Generator | None],
     most: int = MANY,
     content: Content | None = None,
-) -> tuple[Ints, Ints | int]:
+) -> tuple[Integers, Integers | int]:
     """Take `wanted` copies from the candidates `among` (None: all), at most `most` from each.
 
     `by` are the state, the policy that orders the candidates, and its generator. Returns the candidates taken
@@ -417,14 +428,14 @@ def take_copies(
     return counted(chosen, fits[chosen], wanted, most)
 
 
-def _draw(type_: str, pools: Ints, units: Ints | int) -> Draw:
+def _draw(type_: str, pools: Integers, units: Integers | int) -> Draw:
     amount = units * len(pools) if isinstance(units, int) else int(units.sum())
     return Draw(type_, pools, units, amount)
 
 
-def _all(values: Ints) -> Ints:
+def _all(values: Integers) -> Integers:
     return np.arange(len(values))
 
 
-def _union(parts: list[Ints]) -> Ints:
+def _union(parts: list[Integers]) -> Integers:
     return np.unique(np.concatenate(parts)) if parts else np.empty(0, dtype=np.int64)

@@ -30,7 +30,7 @@ from simsched.match.search.ledger import Cover, Ledger
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from simsched.graph.index.types import Ints
+    from simsched.arrays import Integers
     from simsched.match.requests.request import Need, Request
     from simsched.match.state.availability import Availability
     from simsched.match.state.selection import Selection
@@ -232,7 +232,7 @@ class _Search:
             order = self._orders[key] = ordinals.tolist()
         return order
 
-    def _members(self, above: str, vertex: int, below: str) -> Ints:
+    def _members(self, above: str, vertex: int, below: str) -> Integers:
         if above == EVERYWHERE:
             return np.arange(len(self.index.positions(below)[0]))
         return self.index.members(above, vertex, below)

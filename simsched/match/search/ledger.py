@@ -19,8 +19,9 @@ from simsched.match.state.masks import highest_bits, lowest_bits
 from simsched.match.state.selection import Draw, Hold, Selection
 
 if TYPE_CHECKING:
+    from simsched.arrays import Bools, Integers
     from simsched.graph.index.reach import Spans
-    from simsched.graph.index.types import Bools, Ints, PoolType
+    from simsched.graph.index.types import PoolType
     from simsched.match.requests.request import Need, Request
     from simsched.match.state.availability import Availability
 
@@ -218,7 +219,7 @@ class Ledger:
                 parts.append((name, self._vertex_state(name, below), places.tobytes()))
         return tuple(parts)
 
-    def _vertex_state(self, kind: str, ordinals: Ints) -> object:
+    def _vertex_state(self, kind: str, ordinals: Integers) -> object:
         avail = self.avail
         rows = [avail.held[kind], avail.shared[kind], avail.is_up(kind)]
         if self.index.vertex_types[kind].level == TARGET:
@@ -335,7 +336,7 @@ class Ledger:
                 found.append(Draw(name, pools, units, int(units.sum()), masks))
         return found
 
-    def _all_free(self, name: str, pools: Ints) -> list[int] | None:
+    def _all_free(self, name: str, pools: Integers) -> list[int] | None:
         pool = self.index.pool_types[name]
         return (
             [self.avail.free_mask(pool, leaf) for leaf in pools.tolist()] if self._knows_units(pool) else None
@@ -349,7 +350,7 @@ class Ledger:
         below = [target for cover in covers for target in self._beneath(cover, kind).tolist()]
         return [target for target in below if self.avail.up[target]]
 
-    def _beneath(self, cover: Cover, kind: str) -> Ints:
+    def _beneath(self, cover: Cover, kind: str) -> Integers:
         return self.index.members(cover.need.type, cover.ordinal, kind)
 
     def _holds(self, whole: list[Cover]) -> tuple[Hold, ...]:

@@ -23,9 +23,10 @@ from simsched.match.state.selection import Draw, Hold, Selection
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from simsched.arrays import Integers
     from simsched.graph.index.index import Index
     from simsched.graph.index.target_leaves import TargetLeaves
-    from simsched.graph.index.types import Ints, PoolType
+    from simsched.graph.index.types import PoolType
     from simsched.match.policies.policy import MatchPolicy
     from simsched.match.requests.request import Content, Need, Request
     from simsched.match.state.availability import Availability
@@ -118,8 +119,8 @@ def select_on_targets(
 
 def _drawn(
     leaves: TargetLeaves,
-    targets: Ints,
-    units: Ints | int,
+    targets: Integers,
+    units: Integers | int,
     amount: int,
     avail: Availability,
     policy: MatchPolicy,
@@ -144,7 +145,7 @@ def _drawn(
     return Draw(type_, pools.reshape(-1)[some], given[some], amount)
 
 
-def _everything_on(targets: Ints, recipe: TargetRecipe, avail: Availability) -> list[Draw]:
+def _everything_on(targets: Integers, recipe: TargetRecipe, avail: Availability) -> list[Draw]:
     """Return draws of all units on some idle targets."""
     draws = []
     all_sound = not avail.hidden
@@ -167,7 +168,7 @@ def _everything_on(targets: Ints, recipe: TargetRecipe, avail: Availability) -> 
     return draws
 
 
-def vertices_on(targets: Ints, types: tuple[str, ...], index: Index) -> Iterator[Hold]:
+def vertices_on(targets: Integers, types: tuple[str, ...], index: Index) -> Iterator[Hold]:
     """Yield exclusive claims of the vertices of some types within some targets."""
     for name in types:
         ordinals = index.beneath(index.target_type, name, targets).ordinals

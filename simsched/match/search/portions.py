@@ -9,16 +9,16 @@ import numpy as np
 from simsched.match.search.counts import MANY
 
 if TYPE_CHECKING:
+    from simsched.arrays import Integers
     from simsched.graph.index.reach import View
-    from simsched.graph.index.types import Ints
 
 BLOCK = 512
 """Candidates in the first block that is read in a fixed order; each further block is twice as long."""
 
 
 def first_copies(
-    fits: Ints, wanted: int, among: Ints | None, most: int = MANY, *, total: int = MANY
-) -> tuple[Ints, Ints | int]:
+    fits: Integers, wanted: int, among: Integers | None, most: int = MANY, *, total: int = MANY
+) -> tuple[Integers, Integers | int]:
     """Take `wanted` copies from candidates in a fixed order (None: all, in graph order).
 
     Returns the candidates and how many copies of each (one number: the same of all).  Reads one
@@ -31,8 +31,8 @@ def first_copies(
         return (found, 1) if wanted == 1 or most == 1 else counted(found, fits[found], wanted, most)
     # wanted / total of all copies should be in wanted / total of all candidates
     low, block, left = 0, max(BLOCK, wanted * size // total), wanted
-    parts: list[Ints] = []
-    numbers: list[Ints] = []
+    parts: list[Integers] = []
+    numbers: list[Integers] = []
     while True:
         high = low + block
         if among is None:
@@ -59,14 +59,14 @@ def first_copies(
     return (found, 1) if most == 1 else _cut(found, _joined(numbers), wanted)
 
 
-def counted(found: Ints, numbers: Ints, wanted: int, most: int) -> tuple[Ints, Ints | int]:
+def counted(found: Integers, numbers: Integers, wanted: int, most: int) -> tuple[Integers, Integers | int]:
     """Return the first candidates that make up `wanted` copies, at most `most` each, and how many of each."""
     if most == 1:
         return found, 1
     return _cut(found, numbers if most == MANY else np.minimum(numbers, most), wanted)
 
 
-def _cut(found: Ints, numbers: Ints, wanted: int) -> tuple[Ints, Ints | int]:
+def _cut(found: Integers, numbers: Integers, wanted: int) -> tuple[Integers, Integers | int]:
     """Return the first candidates that make up `wanted` copies, the last of them in part."""
     if wanted == 1:
         return found, 1
@@ -79,11 +79,11 @@ def _cut(found: Ints, numbers: Ints, wanted: int) -> tuple[Ints, Ints | int]:
     return found[: last + 1], numbers
 
 
-def _joined(parts: list[Ints]) -> Ints:
+def _joined(parts: list[Integers]) -> Integers:
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
-def portions(values: Ints, view: View, wanted: Ints, *, last: bool = False) -> Ints:
+def portions(values: Integers, view: View, wanted: Integers, *, last: bool = False) -> Integers:
     """Return how much of each value is taken so that each vertex of a view gets `wanted` of its own.
 
     Values are taken from the first on (or from the `last` back), the final one in part; a vertex
@@ -96,7 +96,7 @@ def portions(values: Ints, view: View, wanted: Ints, *, last: bool = False) -> I
         before = rows.cumsum(axis=1) - rows
         if last:
             before = rows.sum(axis=1, keepdims=True) - rows - before
-        taken: Ints = np.minimum(np.maximum(wanted[:, None] - before, 0), rows).reshape(-1)
+        taken: Integers = np.minimum(np.maximum(wanted[:, None] - before, 0), rows).reshape(-1)
         return taken
     before = np.cumsum(values) - values
     sizes = view.high - view.low
@@ -104,5 +104,5 @@ def portions(values: Ints, view: View, wanted: Ints, *, last: bool = False) -> I
     before = before - starts
     if last:
         before = np.repeat(view.sum(values), sizes) - values - before
-    found: Ints = np.clip(np.repeat(wanted, sizes) - before, 0, values)
+    found: Integers = np.clip(np.repeat(wanted, sizes) - before, 0, values)
     return found

@@ -23,8 +23,8 @@ from simsched.match.search.portions import first_copies
 from simsched.match.state.selection import Draw, Hold, Selection
 
 if TYPE_CHECKING:
+    from simsched.arrays import Integers
     from simsched.graph.index.index import Index
-    from simsched.graph.index.types import Ints
     from simsched.match.requests.request import Need, Request
     from simsched.match.state.availability import Availability
 
@@ -100,7 +100,7 @@ def _select_whole(request: Request, avail: Availability, policy: MatchPolicy) ->
     if total < wanted:
         return None
     kind = index.target_type
-    fits = cast("Ints", idle)  # 0 or 1
+    fits = cast("Integers", idle)  # 0 or 1
     targets, _ = first_copies(fits, wanted, fixed_order(policy, kind, avail), most=1, total=total)
     each = index.on_each_target or {}
     held = tuple(Draw(name, targets, units, units * wanted) for name, units in each.items())

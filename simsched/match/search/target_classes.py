@@ -13,8 +13,8 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from simsched.arrays import Integers
     from simsched.graph.index.index import Index
-    from simsched.graph.index.types import Ints
     from simsched.match.requests.request import Content
 
 
@@ -25,11 +25,11 @@ WIDEST = 64
 class Classes(NamedTuple):
     """The classes of a cluster's targets: the first target of each, their sizes, the class of each target."""
 
-    first: Ints
-    sizes: Ints
-    of: Ints
+    first: Integers
+    sizes: Integers
+    of: Integers
 
-    def spread(self, counts: Ints) -> Ints:
+    def spread(self, counts: Integers) -> Integers:
         """Return for each target the count of its class; do not write to it."""
         if len(counts) > 1:
             return counts[self.of]
@@ -67,7 +67,7 @@ def _classes(index: Index, types: list[str]) -> Classes | None:
     return Classes(first, sizes, number) if len(first) <= len(index) // 4 + 1 else None
 
 
-def _columns(index: Index, types: list[str]) -> Iterator[Ints | None]:
+def _columns(index: Index, types: list[str]) -> Iterator[Integers | None]:
     """Yield the facts that distinguish targets, one entry per target: their parts, sizes and places.
 
     None if a few columns do not suffice.
@@ -86,7 +86,7 @@ def _columns(index: Index, types: list[str]) -> Iterator[Ints | None]:
             yield from _in_columns(index, name, [pool.size])
 
 
-def _in_columns(index: Index, name: str, facts: list[Ints]) -> Iterator[Ints | None]:
+def _in_columns(index: Index, name: str, facts: list[Integers]) -> Iterator[Integers | None]:
     """Yield how many vertices or leaf pools of a type each target has, and where each is and its facts."""
     view = index.beneath(index.target_type, name)
     counts = view.high - view.low

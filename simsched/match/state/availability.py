@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from simsched.arrays import Bools, Integers
     from simsched.graph.index.index import Index
-    from simsched.graph.index.types import Bools, Ints, PoolType
+    from simsched.graph.index.types import PoolType
     from simsched.match.kernel import Kernel
     from simsched.match.requests.request import Content, Need, Request
     from simsched.match.state.masks import Store, Words
@@ -42,7 +43,7 @@ class KeptCount:
     seen : the version of the state that they hold for.
     """
 
-    fits: Ints
+    fits: Integers
     total: int
     some: int
     seen: int
@@ -53,7 +54,7 @@ class KernelKinds(Protocol):
 
     kernel: Kernel
 
-    def capacity_of(self, content: Content) -> tuple[Ints, int, int] | None:
+    def capacity_of(self, content: Content) -> tuple[Integers, int, int] | None:
         """Return the copies of a content on each target, their sum, and the targets with any; or None."""
 
     def places(self, request: Request, policy: object) -> bool:
@@ -66,7 +67,7 @@ class KernelKinds(Protocol):
         """Note that targets went down or came up."""
 
 
-_NOTHING: Ints = np.empty(0, np.int64)
+_NOTHING: Integers = np.empty(0, np.int64)
 _NO_WORDS: Words = np.empty(0, np.uint64)
 
 LOG_LIMIT = 4096
@@ -129,21 +130,23 @@ class Availability:
         self.set_units(np.concatenate([_NOTHING, *free]))
         self.total: dict[str, int] = {name: int(free.sum()) for name, free in self.free.items()}
         self.set_words(word_tables(index).full.copy(), {})
-        self.use: Ints = np.zeros(len(index), dtype=np.int64)
+        self.use: Integers = np.zeros(len(index), dtype=np.int64)
         self.up: Bools = np.ones(len(index), dtype=np.bool_) if ignore_status else index.up.copy()
         self.held: dict[str, Bools] = {n: np.zeros(len(v), np.bool_) for n, v in index.vertex_types.items()}
-        self.shared: dict[str, Ints] = {n: np.zeros(len(v), np.int64) for n, v in index.vertex_types.items()}
+        self.shared: dict[str, Integers] = {
+            n: np.zeros(len(v), np.int64) for n, v in index.vertex_types.items()
+        }
         self.sharers: dict[tuple[str, int, int], int] = {}
-        self.hidden: dict[str, Ints] = {}
+        self.hidden: dict[str, Integers] = {}
         if not ignore_status and not all(p.up.all() for p in pools.values()):
             self.hidden = {name: np.where(p.up, 0, p.size) for name, p in pools.items()}
         self.idle: Bools | None = None
-        self.log: list[Ints] = []
+        self.log: list[Integers] = []
         self.base = 0
         self.counts: dict[Content, KeptCount] = {}
         self.kinds: KernelKinds | None = None
 
-    def set_units(self, units: Ints) -> None:
+    def set_units(self, units: Integers) -> None:
         """Set the free units of all leaf pools, and make the views of each type."""
         self.units, self.free, self.places = units, {}, word_tables(self.index).places
         for name, begin in self.places.items():
@@ -166,7 +169,7 @@ class Availability:
         """Return the masks of the types without a table of words."""
         return {name: store for name, store in (self.partial or {}).items() if isinstance(store, dict)}
 
-    def arrays(self) -> tuple[Ints, Ints, npt.NDArray[np.uint8], Words, Ints]:
+    def arrays(self) -> tuple[Integers, Integers, npt.NDArray[np.uint8], Words, Integers]:
         """Return `units`, `use`, which targets are claimed whole, and `words`, which are changed in place.
 
         Behind them is the first word of each leaf pool (`WordTables.word`).
@@ -240,7 +243,7 @@ class Availability:
         assert self.partial is not None, "this state only counts units"
         return mask_at(self.partial[pool.name], pool, leaf) if self.free[pool.name][leaf] else 0
 
-    def is_up(self, kind: str, ordinals: Ints | None = None) -> Bools:
+    def is_up(self, kind: str, ordinals: Integers | None = None) -> Bools:
         """Return which vertices of a type (None: all) are up, each with the target that it is or is in."""
         vertices = self.index.vertex_types[kind]
         some = slice(None) if ordinals is None else ordinals
@@ -252,14 +255,14 @@ class Availability:
         up = self.up[vertices.target[some]]
         return up if vertices.level == TARGET else row & up
 
-    def taken(self, name: str, pools: Ints | None = None) -> Ints:
+    def taken(self, name: str, pools: Integers | None = None) -> Integers:
         """Return how many units of each leaf pool (None: of all) are claimed, exclusively or shared."""
         some = slice(None) if pools is None else pools
-        found: Ints = self.index.pool_types[name].size[some] - self.free[name][some]
+        found: Integers = self.index.pool_types[name].size[some] - self.free[name][some]
         hidden = self.hidden.get(name)
         return found if hidden is None else found - hidden[some]
 
-    def shareable(self, name: str) -> Ints:
+    def shareable(self, name: str) -> Integers:
         """Return how many units of each leaf pool are free or claimed shared only."""
         free = self.free[name]
         if self.sharers:
@@ -309,7 +312,7 @@ class Availability:
         """A number that grows with every change while there are `counts`."""
         return self.base + len(self.log)
 
-    def changed_since(self, version: int) -> Ints | None:
+    def changed_since(self, version: int) -> Integers | None:
         """Return the targets touched since `version`, each once; None if the log starts later than that."""
         if version < self.base:
             return None
@@ -383,7 +386,7 @@ class Availability:
                 take(stores[draw.type], pool, at, draw.masks)
         return touch(self.use, selection.targets, -sign)
 
-    def set_status(self, targets: Ints, *, up: bool) -> None:
+    def set_status(self, targets: Integers, *, up: bool) -> None:
         """Mark execution targets up or down; claims on them stay.
 
         Units of a target that is down are hidden: neither free nor claimed.  A target that comes up
@@ -400,7 +403,7 @@ class Availability:
         self._move_pools(changing[~held[changing] | (self.use[changing] > 0)] if up else changing, reveal=up)
         self._note(changing)
 
-    def _move_pools(self, targets: Ints, *, reveal: bool) -> None:
+    def _move_pools(self, targets: Integers, *, reveal: bool) -> None:
         """Hide all free units of some targets, or show their hidden units."""
         for name, pool in self.index.pool_types.items():
             hidden = self.hidden.setdefault(name, np.zeros(len(pool), np.int64))
@@ -409,7 +412,7 @@ class Availability:
                 pools = pools[pool.sound[pools]]
             self._move(name, pools, hidden[pools].copy() if reveal else -self.free[name][pools], hidden)
 
-    def _held_beyond(self, selection: Selection) -> Ints:
+    def _held_beyond(self, selection: Selection) -> Integers:
         """Return the targets that are claimed with a vertex above them and that the selection does not list.
 
         They were down at that time.  Once they are up, their units are free as soon as that vertex is.
@@ -424,7 +427,7 @@ class Availability:
         held = [hold.ordinals for hold in holds if hold.type == kind and hold.exclusive]
         return np.setdiff1d(np.concatenate([_NOTHING, *held]), selection.targets)
 
-    def _move(self, name: str, pools: Ints, units: Ints, hidden: Ints) -> None:
+    def _move(self, name: str, pools: Integers, units: Integers, hidden: Integers) -> None:
         self.free[name][pools] += units
         self.total[name] += int(units.sum())
         hidden[pools] -= units
@@ -487,7 +490,7 @@ class Availability:
         if any(hold.type == kind and hold.ordinals is not targets for hold in selection.holds):
             self.idle = None  # targets that came up while a vertex above them was held
 
-    def _note(self, targets: Ints, *, counted: bool = False) -> None:
+    def _note(self, targets: Integers, *, counted: bool = False) -> None:
         """Log that targets changed, for the counts that are kept; the kernel may have `counted` them.
 
         Without counts nothing is logged: the first count is taken of the state as it is.

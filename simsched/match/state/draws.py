@@ -10,9 +10,9 @@ from simsched.match.state.masks import chosen, listed, set_units
 from simsched.match.state.selection import Draw, Selection, changed, takes_whole_pools
 
 if TYPE_CHECKING:
+    from simsched.arrays import Integers
     from simsched.graph.index.index import Index
     from simsched.graph.index.reach import View
-    from simsched.graph.index.types import Ints
     from simsched.match.state.availability import Availability
 
 
@@ -106,7 +106,7 @@ def ids_ascend(type_: str, index: Index) -> bool:
     return known[type_]
 
 
-def drawn_by_ids(type_: str, view: View, units: Ints, avail: Availability, *, highest: bool) -> Draw:
+def drawn_by_ids(type_: str, view: View, units: Integers, avail: Availability, *, highest: bool) -> Draw:
     """Draw ``units[i]`` free units below each vertex of a view, the lowest (highest) ids first."""
     pool = avail.index.pool_types[type_]
     assert view.ordinals is not None

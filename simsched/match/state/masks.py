@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from simsched.arrays import Integers
     from simsched.formats.rfc.idset import Idset
     from simsched.graph.index.index import Index
-    from simsched.graph.index.types import Ints, PoolType
+    from simsched.graph.index.types import PoolType
 
     Words: TypeAlias = npt.NDArray[np.uint64]
     Masks: TypeAlias = list[int] | Words
@@ -49,7 +50,7 @@ class WordTables(NamedTuple):
     places: dict[str, int]
     rows: dict[str, Words]
     full: Words
-    word: Ints
+    word: Integers
 
     def views(self, words: Words) -> dict[str, Store]:
         """Return the tables in an array of all words."""
@@ -109,7 +110,7 @@ def mask_at(store: Store, pool: PoolType, leaf: int) -> int:
     return store.get(leaf, pool.full[leaf]) if isinstance(store, dict) else mask_of(store, leaf)
 
 
-def take(store: Store, pool: PoolType, pools: Ints, masks: Masks | None) -> None:
+def take(store: Store, pool: PoolType, pools: Integers, masks: Masks | None) -> None:
     """Take units of some leaf pools; None: whole ones."""
     if not isinstance(store, dict):
         store[pools] &= 0 if masks is None else ~as_words(masks, store.shape[1])
@@ -123,7 +124,7 @@ def take(store: Store, pool: PoolType, pools: Ints, masks: Masks | None) -> None
             store[leaf] = rest
 
 
-def give(store: Store, pool: PoolType, pools: Ints, masks: Masks | None, rows: dict[str, Words]) -> None:
+def give(store: Store, pool: PoolType, pools: Integers, masks: Masks | None, rows: dict[str, Words]) -> None:
     """Return units of some leaf pools to the store; None: whole ones, which are in `WordTables.rows`."""
     if not isinstance(store, dict):
         store[pools] |= rows[pool.name][pools] if masks is None else as_words(masks, store.shape[1])
@@ -136,7 +137,7 @@ def give(store: Store, pool: PoolType, pools: Ints, masks: Masks | None, rows: d
             store[leaf] = now
 
 
-def chosen(store: Store, pool: PoolType, pools: Ints, units: Ints | int, *, highest: bool) -> Masks:
+def chosen(store: Store, pool: PoolType, pools: Integers, units: Integers | int, *, highest: bool) -> Masks:
     """Return the lowest (or highest) `units` that no claim has of each of some leaf pools."""
     numbers = each_of(units, len(pools))
     if isinstance(store, dict):
@@ -148,7 +149,7 @@ def chosen(store: Store, pool: PoolType, pools: Ints, units: Ints | int, *, high
     return words
 
 
-def each_of(numbers: Ints | int, length: int) -> Ints:
+def each_of(numbers: Integers | int, length: int) -> Integers:
     """Return one number per place from an array, or from one number for all places."""
     return np.full(length, numbers) if isinstance(numbers, int) else numbers
 

@@ -9,7 +9,8 @@ from simsched.match.state.selection import Draw, LazySelection, Selection, chang
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from simsched.graph.index.types import Ints, PoolType
+    from simsched.arrays import Integers
+    from simsched.graph.index.types import PoolType
     from simsched.match.requests.request import Request
     from simsched.match.state.masks import Words
     from simsched.match.state.selection import Hold
@@ -45,11 +46,11 @@ class Placed(LazySelection, eq=False, gc=False):
     """
 
     kind: PlacedKind
-    claim: Ints
+    claim: Integers
     bits: Words
     parts: list[int]
     sums: list[int]
-    targets: Ints
+    targets: Integers
     holds: tuple[Hold, ...]
     counted: bool
     made: Selection | None = None
@@ -77,7 +78,7 @@ class Placed(LazySelection, eq=False, gc=False):
                 draw = Draw(pool.name, pools, units[low:high], amount, masks)
                 yield changed(draw, masks=None) if takes_whole_pools(draw, pool) else draw
 
-    def numbers(self) -> tuple[Ints, Words] | None:
+    def numbers(self) -> tuple[Integers, Words] | None:
         """Return the leaf pools, type by type, and the units of each as masks; None if masks do not tell."""
         if self.counted or not self.kind.all_named:
             return None

@@ -16,7 +16,7 @@ from simsched.match.state.selection import Draw, Hold, LazySelection, Selection
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from simsched.graph.index.types import Ints
+    from simsched.arrays import Integers
     from simsched.match.requests.request import Request
 
 
@@ -113,7 +113,7 @@ class RunSelection(LazySelection, eq=False, gc=False):
         return Selection(self.request, targets, held, held, (), (), slots)
 
     @property
-    def targets(self) -> Ints:
+    def targets(self) -> Integers:
         """Ordinals of the targets, ascending."""
         return self.full().targets
 
@@ -135,5 +135,5 @@ class RunSelection(LazySelection, eq=False, gc=False):
     counted = False
 
 
-def _joined(parts: list[Ints]) -> Ints:
+def _joined(parts: list[Integers]) -> Integers:
     return parts[0] if len(parts) == 1 else np.concatenate(parts)

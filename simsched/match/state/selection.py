@@ -12,8 +12,9 @@ from simsched.match.state.masks import listed
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from simsched.arrays import Bools, Integers
     from simsched.graph.index.index import Index
-    from simsched.graph.index.types import Bools, Ints, PoolType
+    from simsched.graph.index.types import PoolType
     from simsched.match.requests.request import Request
     from simsched.match.state.masks import Masks
 
@@ -32,8 +33,8 @@ class Draw(msgspec.Struct, frozen=True, eq=False, gc=False):
     """
 
     type: str
-    pools: Ints
-    units: Ints | int
+    pools: Integers
+    units: Integers | int
     amount: int
     masks: Masks | None = None
 
@@ -49,7 +50,7 @@ class Hold(msgspec.Struct, frozen=True, eq=False, gc=False):
     """Vertices of one type claimed exclusively, or shared."""
 
     type: str
-    ordinals: Ints
+    ordinals: Integers
     exclusive: bool
 
 
@@ -71,17 +72,17 @@ class Selection(msgspec.Struct, frozen=True, eq=False, gc=False):
     """
 
     request: Request
-    targets: Ints
+    targets: Integers
     held: tuple[Draw, ...]
     named: tuple[Draw, ...]
     holds: tuple[Hold, ...]
     shared: tuple[Draw, ...]
     slots: int
-    unlisted: Ints | None = None
+    unlisted: Integers | None = None
     counted: bool = False
 
     @property
-    def listed(self) -> Ints:
+    def listed(self) -> Integers:
         """The targets that R names, or all if it names none; releasing the last one releases everything."""
         if self.unlisted is None or len(self.unlisted) == len(self.targets):
             return self.targets
@@ -120,7 +121,7 @@ class LazySelection(msgspec.Struct, eq=False, gc=False):
     unlisted = None
 
     @property
-    def listed(self) -> Ints:
+    def listed(self) -> Integers:
         """The targets that R names: all."""
         return self.full().targets
 
@@ -148,7 +149,7 @@ class SplitSelection(NamedTuple):
     kept: Selection | None
 
 
-def split(selection: Selection, targets: Ints, index: Index) -> SplitSelection:
+def split(selection: Selection, targets: Integers, index: Index) -> SplitSelection:
     """Split a selection into its part on some targets and the rest.
 
     Resources outside targets (licences, a rack that is claimed with nodes that R does not name) stay

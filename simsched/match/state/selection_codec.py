@@ -21,8 +21,8 @@ from simsched.match.state.selection import Draw, Hold, Selection, changed
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from simsched.arrays import Integers
     from simsched.graph.index.index import Index
-    from simsched.graph.index.types import Ints
     from simsched.match.requests.dialect import Dialect
     from simsched.match.requests.request import Request
 
@@ -111,13 +111,13 @@ def _hold(document: Mapping[str, Any], index: Index) -> Hold:
     return Hold(type_, ordinals, bool(document["exclusive"]))
 
 
-def _ordinals_to_plain(ordinals: Ints) -> str | list[int]:
+def _ordinals_to_plain(ordinals: Integers) -> str | list[int]:
     """Return ordinals as an idset; as a list where their order is another one, which is then kept."""
     found: list[int] = ordinals.tolist()
     return found if (np.diff(ordinals) <= 0).any() else encode_ids(found)
 
 
-def _ordinals(value: Any, size: int) -> Ints:
+def _ordinals(value: Any, size: int) -> Integers:
     """Read ordinals, an idset or a list, all below `size`."""
     found = np.array(Idset.parse(value).expand() if isinstance(value, str) else list(value), dtype=np.int64)
     if len(found) and not (found.min() >= 0 and found.max() < size):

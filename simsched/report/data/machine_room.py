@@ -21,10 +21,9 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from simsched.arrays import Floats
+    from simsched.arrays import Floats, Integers
     from simsched.report.data.tables import RunTables
 
-    Ints = npt.NDArray[np.int64]
 
 MOST_CELLS = 3_000_000
 """Nodes times bins of a room, at most: a larger machine has longer bins."""
@@ -42,7 +41,7 @@ class RoomLevel:
 
     name: str
     groups: tuple[str, ...]
-    of_node: Ints
+    of_node: Integers
 
     def sums(self, values: Floats) -> Floats:
         """Return the sums over the nodes (rows) of each group."""
@@ -214,7 +213,7 @@ def _states(
     )
 
 
-def _sums(values: Floats, node: Ints) -> Floats:
+def _sums(values: Floats, node: Integers) -> Floats:
     """Return running sums that start at 0 for each node; `node` is ascending."""
     total = np.cumsum(values)
     first = np.append(True, node[1:] != node[:-1])

@@ -54,6 +54,7 @@ if TYPE_CHECKING:
 
     from simsched.arrays import Floats, Integers
 
+
 Statistic: TypeAlias = "Callable[[Floats], float]"
 
 DAY = 86_400.0

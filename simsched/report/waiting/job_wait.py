@@ -52,8 +52,8 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from simsched.arrays import Bools
     from simsched.graph.cluster import Cluster
-    from simsched.graph.index.types import Bools
     from simsched.match.state.availability import Availability
     from simsched.match.state.selection import Selection
     from simsched.report.data.tables import RunTables

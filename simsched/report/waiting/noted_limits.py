@@ -15,11 +15,9 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from simsched.arrays import Bools, Floats, Integers
     from simsched.report.waiting.run_facts import RunFacts
 
-    Bools = npt.NDArray[np.bool_]
-    Floats = npt.NDArray[np.float64]
-    Ints = npt.NDArray[np.int64]
 
 LIMIT = "limit"
 """Begins the cause of a wait for a limit: ``limit running-jobs of user alice``."""
@@ -34,16 +32,16 @@ class LimitTimes(NamedTuple):
 
     starts: Floats
     ends: Floats
-    codes: Ints
+    codes: Integers
     blocks: Bools
     reasons: Sequence[str | None]
 
-    def at(self, times: Floats) -> Ints:
+    def at(self, times: Floats) -> Integers:
         """Return the place of the limit at each time, or -1."""
         found = np.searchsorted(self.starts, times, side="right") - 1
         return np.where((found >= 0) & (times < np.append(self.ends, 0)[found]), found, -1)
 
-    def fill(self, codes: Ints, starts: Floats, only: npt.NDArray[np.bool_] | None = None) -> None:
+    def fill(self, codes: Integers, starts: Floats, only: npt.NDArray[np.bool_] | None = None) -> None:
         """Enter the limits into the codes of pieces of the time, of some `only`."""
         found = self.at(starts)
         kept = found >= 0 if only is None else (found >= 0) & only
@@ -64,7 +62,7 @@ class NotedLimits:
 
     def __init__(self, facts: RunFacts) -> None:
         self._ids = facts.table["id"]
-        self.group_of: Ints = np.nan_to_num(facts.table["limit_group"], nan=-1).astype(np.int64)
+        self.group_of: Integers = np.nan_to_num(facts.table["limit_group"], nan=-1).astype(np.int64)
         self.blocks = False
         self._times: dict[float | str, LimitTimes] = {}  # by group, or by the id of a job
         file = None if facts.run.folder is None else facts.run.folder / "limits.parquet"

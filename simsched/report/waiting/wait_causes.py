@@ -61,17 +61,13 @@ from simsched.workload.job import has_array_limits
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    import numpy.typing as npt
-
+    from simsched.arrays import Bools, Floats, Integers
     from simsched.graph.cluster import Cluster
-    from simsched.graph.index.types import Bools
     from simsched.match.requests.request import Need, Request
     from simsched.match.state.availability import Availability
     from simsched.report.data.tables import RunTables
     from simsched.workload.job import Job, Workload
 
-    Floats = npt.NDArray[np.float64]
-    Ints = npt.NDArray[np.int64]
 
 NOTED_LIMITS = 3
 """The first format of run directories with ``limits.parquet``."""
@@ -89,7 +85,7 @@ class WaitPieces(NamedTuple):
     row: int
     starts: Floats
     ends: Floats
-    codes: Ints
+    codes: Integers
 
     def joined(self) -> WaitPieces:
         """Return the pieces with neighbours of one cause as one."""
@@ -132,7 +128,7 @@ class WaitCauses(RunFacts):
         self.timeline = timeline_arrays(run)
         self.times = self.timeline["time"]
         rejected = [isinstance(reason, str) and reason.startswith(REJECTED) for reason in table["reason"]]
-        self.waiting: Ints = np.flatnonzero(~(np.isin(table["result"], NEVER) | np.array(rejected, bool)))
+        self.waiting: Integers = np.flatnonzero(~(np.isin(table["result"], NEVER) | np.array(rejected, bool)))
         last = float(self.times[-1]) if len(self.times) else 0.0
         end = np.where(np.isfinite(table["start"]), table["start"], table["end"])
         self.submit: Floats = table["submit"].astype(np.float64)
@@ -178,7 +174,7 @@ class WaitCauses(RunFacts):
         job = self.job(row)
         return job.hold or job.urgency == 0 or self.limits.holds_for_ever(row)
 
-    def in_queue(self, times: Floats) -> Ints:
+    def in_queue(self, times: Floats) -> Integers:
         """Return how many jobs wait at each time, eligible and not held."""
         begin, end = self._queued
         return np.searchsorted(begin, times, side="right") - np.searchsorted(end, times, side="right")
@@ -648,7 +644,7 @@ def needed_units(run: RunTables, types: Sequence[str], jobs: Mapping[str, Any]) 
     return needs
 
 
-def _union(first: Ints, last: Ints) -> Ints:
+def _union(first: Integers, last: Integers) -> Integers:
     """Return the numbers from `first` up to `last` of each pair, ascending and each once."""
     order = np.argsort(first, kind="stable")
     reach, found = 0, []

@@ -15,13 +15,11 @@ from simsched.report.waiting.job_answer import SHORT
 from simsched.report.waiting.wait_causes import WaitCauses
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from simsched.arrays import Floats
     from simsched.graph.cluster import Cluster
     from simsched.report.data.tables import RunTables
     from simsched.workload.job import Workload
 
-    Floats = npt.NDArray[np.float64]
 
 GROUPS = ("queue", "user")
 

@@ -27,13 +27,9 @@ from simsched.schedule.supply import NoShadow
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import numpy as np
-    import numpy.typing as npt
-
+    from simsched.arrays import Integers
     from simsched.schedule.pass_context import PassContext
     from simsched.schedule.supply import Shadow
-
-    Integers = npt.NDArray[np.int64]
 
 
 class EasyOptions(Declared, frozen=True, kw_only=True):

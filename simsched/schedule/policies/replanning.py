@@ -16,12 +16,9 @@ from simsched.schedule.profile import end_of
 from simsched.schedule.profiles.gap import NEVER
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from simsched.arrays import Integers
     from simsched.schedule.pass_context import PassContext
     from simsched.schedule.reservations import Reservations
-
-    Integers = npt.NDArray[np.int64]
 
 
 class Replanning:

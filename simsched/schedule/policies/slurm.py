@@ -34,14 +34,10 @@ from simsched.schedule.profiles.gap import NEVER
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    import numpy.typing as npt
-
+    from simsched.arrays import Bools, Integers
     from simsched.match.state.selection import Selection
     from simsched.schedule.pass_context import PassContext
     from simsched.schedule.reservations import Reservations
-
-    Bools = npt.NDArray[np.bool_]
-    Integers = npt.NDArray[np.int64]
 
 
 Finite = Annotated[float, seconds("seconds, or a finite duration")]

@@ -23,8 +23,8 @@ from simsched.schedule.profiles.remainder import is_free, set_aside
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from simsched.arrays import Integers
     from simsched.graph.index.index import Index
-    from simsched.graph.index.types import Ints
     from simsched.match.state.availability import Availability
     from simsched.schedule.profiles.plan import Moment
     from simsched.schedule.reservations import Reservations
@@ -67,7 +67,7 @@ def first_window(
 
 
 def whole_targets(
-    selection: Selection, rows: Ints, banks: Mapping[str, slice], index: Index
+    selection: Selection, rows: Integers, banks: Mapping[str, slice], index: Index
 ) -> Iterator[tuple[int, int, Selection]]:
     """Yield the first step, the step behind the last, and the claim that leaves nothing on the targets.
 
@@ -138,7 +138,7 @@ class GeneralReservations:
             begin = sum(len(base.free[before]) for before in self._banks)
             self._banks[name] = slice(begin, begin + len(free))
         self.times: list[float] = []
-        self._rows: list[Ints] = []
+        self._rows: list[Integers] = []
         self._sums: list[list[int]] = [[] for _ in supply.table.types]
         """The free units of each type that jobs request, step by step."""
         self._make_steps(base.copy(counts_only=plan.counts_only))
@@ -341,17 +341,17 @@ class GeneralReservations:
         selection = supply.seek_at(job, self._left_of(state, time, end, least), time)
         return None if selection is None else Gap(time, selection)
 
-    def _least(self, begin: float, duration: float) -> Ints:
+    def _least(self, begin: float, duration: float) -> Integers:
         """Return the least free units of each leaf pool in the window from `begin` on."""
         at = bisect_left(self.times, begin)
-        least: Ints = np.minimum.reduce(self._rows[at : self._stop(at, duration)])
+        least: Integers = np.minimum.reduce(self._rows[at : self._stop(at, duration)])
         return least
 
     def _stop(self, begin: int, duration: float) -> int:
         """Return the first step behind the window that begins with a step."""
         return max(begin + 1, bisect_left(self.times, self.times[begin] + duration))
 
-    def _has_room(self, job: int, time: float, least: Ints) -> bool:
+    def _has_room(self, job: int, time: float, least: Integers) -> bool:
         """Whether counts by the least that is free, without the vertices of reservations, allow a match."""
         request = self._supply.request(job)
         if request.names_units:
@@ -361,7 +361,7 @@ class GeneralReservations:
         state.total = {name: int(free.sum()) for name, free in state.free.items()}
         return could_fit(request, state)
 
-    def _left_of(self, state: Availability, begin: float, end: float, least: Ints) -> Availability:
+    def _left_of(self, state: Availability, begin: float, end: float, least: Integers) -> Availability:
         """Return the part of a state that reservations leave; by ids of units if the state has them."""
         reserved = [
             booking.selection
@@ -491,7 +491,7 @@ class GeneralReservations:
             for step in range(at, stop):
                 sums[step] += sign * total
 
-    def _units_of(self, selection: Selection) -> Iterator[tuple[str, Ints, Ints | int]]:
+    def _units_of(self, selection: Selection) -> Iterator[tuple[str, Integers, Integers | int]]:
         """Yield pool type, leaf pools and units that a selection takes from other jobs.
 
         In the plan a shared unit is taken as if claimed alone.

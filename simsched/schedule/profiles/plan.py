@@ -21,8 +21,8 @@ from simsched.match.state.selection import split, with_arrays
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, KeysView, Sequence
 
+    from simsched.arrays import Integers
     from simsched.graph.index.index import Index
-    from simsched.graph.index.types import Ints
     from simsched.match.counted_kinds import CountedKinds
     from simsched.match.flat_kinds import FlatKinds
     from simsched.match.kernel import Kernel
@@ -80,7 +80,7 @@ class Plan:
         self.kernel: Kernel | None = None
         self.held: dict[int, Selection] = {}
         self.all_up = bool(available.up.all())
-        self.outages: Ints = np.zeros(len(available.index), dtype=np.int64)
+        self.outages: Integers = np.zeros(len(available.index), dtype=np.int64)
         self.recount()
         self.until: dict[int, float] = {}
         self._ends: list[float] = []
@@ -232,7 +232,7 @@ class Plan:
         """Return job → expected end of the running jobs; callers must not change it."""
         return self.until
 
-    def release_part(self, job: int, targets: Ints) -> Selection:
+    def release_part(self, job: int, targets: Integers) -> Selection:
         """Release and return the part of a job's claim on some targets; without any left, the job ends."""
         available = self.available
         parts = split(self.held[job], targets, self.index)
@@ -266,7 +266,7 @@ class Plan:
         """Yield (expected end, job) in the order of the ends."""
         return zip(self._ends, self._jobs, strict=True)
 
-    def set_status(self, targets: Ints, *, up: bool) -> None:
+    def set_status(self, targets: Integers, *, up: bool) -> None:
         """Mark execution targets up or down; jobs on them keep their claims."""
         self.available.set_status(targets, up=up)
         self.profiles.clear()

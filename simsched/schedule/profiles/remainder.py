@@ -16,7 +16,7 @@ from simsched.match.state.selection import Draw, changed
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from simsched.graph.index.types import Ints
+    from simsched.arrays import Integers
     from simsched.match.state.availability import Availability
     from simsched.match.state.selection import Selection
 
@@ -39,7 +39,7 @@ def beside(available: Availability, then: Availability, selection: Selection) ->
 def set_aside(
     available: Availability,
     selections: Iterable[Selection],
-    keep: Mapping[str, Ints],
+    keep: Mapping[str, Integers],
     *,
     counts_only: bool = False,
     units: Mapping[str, Mapping[int, int]] | None = None,
@@ -71,7 +71,7 @@ def set_aside(
     return left
 
 
-def _touched(available: Availability, draws: Iterable[Draw]) -> Ints:
+def _touched(available: Availability, draws: Iterable[Draw]) -> Integers:
     """Return the targets on which units are set aside; no request can take these targets whole."""
     pools = available.index.pool_types
     targets = np.unique(np.concatenate([pools[draw.type].target[draw.pools] for draw in draws] or [_NONE]))
@@ -88,7 +88,7 @@ def _exactly(available: Availability, type_: str, units: Mapping[int, int]) -> D
     return Draw(type_, banks, numbers, int(numbers.sum()), list(masks.values()))
 
 
-def _over(available: Availability, type_: str, keep: Ints) -> Draw:
+def _over(available: Availability, type_: str, keep: Integers) -> Draw:
     """Return a draw of the free units beyond `keep` of each leaf pool, the highest ids first."""
     pool = available.index.pool_types[type_]
     # After an overrun more may be reserved than the machine has; then `keep` is negative.

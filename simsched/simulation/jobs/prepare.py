@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from simsched.arrays import Integers
     from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.graph.index.index import Index
-    from simsched.graph.index.types import Ints
     from simsched.match.policies.policy import MatchPolicy
     from simsched.match.requests.request import Content, Request
     from simsched.schedule.orders.multifactor import PriorityColumns
@@ -328,7 +328,7 @@ class Judge:
         self._lacking: dict[int, str] = {}
         self._faults: dict[tuple[int, str], str | None] = {}
 
-    def leave_out(self, index: Index, targets: Ints) -> None:
+    def leave_out(self, index: Index, targets: Integers) -> None:
         """Refuse jobs that come from now on and fit only on these targets, which are removed."""
         self._lacking.clear()
         self.rest = None

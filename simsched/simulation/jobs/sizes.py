@@ -22,8 +22,8 @@ from simsched.match.state.availability import idle_cluster
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from simsched.arrays import Integers
     from simsched.graph.index.index import Index
-    from simsched.graph.index.types import Ints
     from simsched.match.requests.request import Need, Request
 
 STEPS = 100_000
@@ -43,7 +43,7 @@ class Sizes:
     def __init__(self, index: Index, *, whole: bool = False) -> None:
         self._index = index
         self._whole = whole
-        self._each: dict[tuple[str, str], Ints] = {}
+        self._each: dict[tuple[str, str], Integers] = {}
 
     def size(self, request: Request) -> int:
         """Return the cores that the request takes; without cores its requested units, or its nodes."""
@@ -128,13 +128,13 @@ class Sizes:
                 shared, fixed = max(shared, 1), fixed and copies == 1
         return own, shared, fixed
 
-    def _fits(self, need: Need, times: int) -> Ints:
+    def _fits(self, need: Need, times: int) -> Integers:
         """Return how many copies of a need at the targets each target can host."""
         assert need.content is not None
         fits = capacity(need.content, idle_cluster(self._index)).fits
         return fits if need.kind == SLOT else np.minimum(fits, 1 if need.exclusive else times)
 
-    def _least(self, copies: int, fits: Ints, above: str, type_: str) -> Extent:
+    def _least(self, copies: int, fits: Integers, above: str, type_: str) -> Extent:
         """Return the units of a type in the vertices (of type `above`) that host copies."""
         if above == "slot":
             above = self._index.target_type
@@ -143,7 +143,7 @@ class Sizes:
             each = self._each[above, type_] = self._units_in(above, type_)
         return _cover(copies, fits, each)
 
-    def _units_in(self, above: str, type_: str) -> Ints:
+    def _units_in(self, above: str, type_: str) -> Integers:
         """Return how many units or vertices of a type each vertex of the type `above` has."""
         index = self._index
         pool = index.pool_types.get(type_)
@@ -155,7 +155,7 @@ class Sizes:
         return view.sum(pool.size if view.ordinals is None else pool.size[view.ordinals])
 
 
-def _cover(copies: int, fits: Ints, each: Ints) -> Extent:
+def _cover(copies: int, fits: Integers, each: Integers) -> Extent:
     """Return the least sum of `each` over vertices that host copies, of which each hosts at most `fits`."""
     serving = fits > 0
     pairs = np.column_stack((np.minimum(fits[serving], copies), each[serving]))

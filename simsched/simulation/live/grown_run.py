@@ -26,9 +26,9 @@ from simsched.simulation.checkpoint.checkpoint import codec_of
 from simsched.simulation.engine import EngineState, capture, restore
 
 if TYPE_CHECKING:
+    from simsched.arrays import Integers
     from simsched.graph.cluster import Cluster
     from simsched.graph.index.index import Index
-    from simsched.graph.index.types import Ints
     from simsched.match.state.selection import Draw
     from simsched.simulation.engine import Engine
     from simsched.simulation.live.growth import Arrivals, Growth
@@ -53,7 +53,7 @@ class Places:
     def __init__(self, before: Index, after: Index) -> None:
         self.before, self.after = before, after
         self.targets = _places(before.targets, after.targets)
-        self.new: Ints = np.setdiff1d(np.arange(len(after)), self.targets)
+        self.new: Integers = np.setdiff1d(np.arange(len(after)), self.targets)
         lost = {*before.vertex_types} - {*after.vertex_types} | {*before.pool_types} - {*after.pool_types}
         if lost:  # vertices that contain others are counted one by one, those that do not as units of pools
             raise _other_way(min(lost))
@@ -63,7 +63,7 @@ class Places:
         }
         self.pools = {name: self._leaf_pools(name) for name in before.pool_types}
 
-    def _leaf_pools(self, name: str) -> Ints:
+    def _leaf_pools(self, name: str) -> Integers:
         """Return the ordinals of the leaf pools of a type; -1 for one without units, which is padding."""
         old, new = self.before.pool_types[name], self.after.pool_types[name]
         at = {keys: ordinal for ordinal, keys in enumerate(new.keys) if keys}
@@ -115,7 +115,7 @@ class Places:
         return found
 
 
-def _places(before: tuple[str, ...], after: tuple[str, ...]) -> Ints:
+def _places(before: tuple[str, ...], after: tuple[str, ...]) -> Integers:
     at = {key: ordinal for ordinal, key in enumerate(after)}
     return np.array([at[key] for key in before], dtype=np.int64)
 

@@ -20,8 +20,8 @@ from simsched.simulation.record.recorder import FAILED
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from simsched.arrays import Integers
     from simsched.graph.index.index import Index
-    from simsched.graph.index.types import Ints
     from simsched.simulation.engine import Engine
     from simsched.simulation.outages.outages import Failures, Outage
 
@@ -41,7 +41,7 @@ def closures_of(outages: Sequence[Outage], index: Index) -> list[Closure]:
     return [Closure(outage.start, outage.end, _targets(outage, index)) for outage in found]
 
 
-def _targets(outage: Outage, index: Index) -> Ints:
+def _targets(outage: Outage, index: Index) -> Integers:
     return np.array(targets_of(index, outage.ranks, outage.hosts), dtype=np.int64)
 
 
@@ -72,8 +72,8 @@ def refuse_endless_failures(failures: Failures, targets: int, begin: float, end:
 class TargetPlaces(Protocol):
     """The ordinals of the targets of a cluster in a larger one, and the ordinals of those that are new."""
 
-    targets: Ints
-    new: Ints
+    targets: Integers
+    new: Integers
 
 
 class Disruption(Listener):
@@ -154,7 +154,7 @@ class Disruption(Listener):
         when = now + self._failures.lifetime(self._rng)
         self._engine.future.at(when, DISRUPTION, "failure", np.array([target], dtype=np.int64))
 
-    def _on_failure(self, targets: Ints) -> None:
+    def _on_failure(self, targets: Integers) -> None:
         """Let one target fail, and draw when it will be repaired."""
         assert self._failures is not None
         engine = self._engine
@@ -176,21 +176,21 @@ class Disruption(Listener):
             return False
         return engine.future.only("failure")
 
-    def _on_repair(self, targets: Ints) -> None:
+    def _on_repair(self, targets: Integers) -> None:
         self.bring_up(targets)
         self._draw_failure(int(targets[0]), self._engine.now)
         self._engine.settle()
 
-    def _on_down(self, outage: tuple[str, Ints, str]) -> None:
+    def _on_down(self, outage: tuple[str, Integers, str]) -> None:
         kind, targets, note = outage
         self.take_down(kind, targets, note or kind)
         self._engine.settle()
 
-    def _on_up(self, targets: Ints) -> None:
+    def _on_up(self, targets: Integers) -> None:
         self.bring_up(targets)
         self._engine.settle()
 
-    def take_down(self, kind: str, targets: Ints, note: str) -> None:
+    def take_down(self, kind: str, targets: Integers, note: str) -> None:
         """Take targets down, for one reason more for each time that they are named.
 
         Jobs on targets that fail are interrupted.
@@ -203,14 +203,14 @@ class Disruption(Listener):
         engine.plan.set_status(np.unique(gone), up=False)
         engine.queues.touch(released=False)
 
-    def bring_up(self, targets: Ints) -> None:
+    def bring_up(self, targets: Integers) -> None:
         """Let targets be down for one reason less for each time that they are named; then they may be up."""
         np.subtract.at(self._out, targets, 1)
         back = targets[(self._out[targets] == 0) & ~self._reserved[targets]]
         self._engine.plan.set_status(np.unique(back), up=True)
         self._engine.queues.touch(released=True)
 
-    def interrupt(self, targets: Ints, note: str, *, requeue: bool) -> None:
+    def interrupt(self, targets: Integers, note: str, *, requeue: bool) -> None:
         """End or requeue the jobs that run on the targets."""
         engine = self._engine
         failed = np.zeros(len(self._index), dtype=np.bool_)
@@ -226,6 +226,6 @@ class Disruption(Listener):
             else:
                 engine.interrupt(job, engine.now, FAILED, reason)
 
-    def _hosts(self, targets: Ints, failed: Any) -> str:
+    def _hosts(self, targets: Integers, failed: Any) -> str:
         names = [self._index.hosts[target] for target in targets[failed[targets]].tolist()]
         return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")

@@ -39,7 +39,7 @@ from simsched.simulation.reservations.reservation_rules import reservation_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from simsched.graph.index.types import Bools
+    from simsched.arrays import Bools
     from simsched.match.state.availability import Availability
     from simsched.match.state.selection import Selection
     from simsched.simulation.engine import Engine

@@ -21,8 +21,8 @@ from simsched.simulation.outages.outages import DRAIN
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from simsched.arrays import Bools, Integers
     from simsched.graph.index.index import Index
-    from simsched.graph.index.types import Bools, Ints
     from simsched.match.state.availability import Availability
     from simsched.simulation.engine import Engine
     from simsched.simulation.outages.disruption import Disruption
@@ -38,7 +38,7 @@ class SuspendedJob(NamedTuple):
     """
 
     selection: Selection
-    kept: Ints
+    kept: Integers
     rest: float
     expected: float
     since: float
@@ -52,7 +52,7 @@ class Suspension:
         self._disruption = disruption
         self._book = book
         self.jobs: dict[int, SuspendedJob] = {}
-        self._closed: dict[int, Ints] = {}  # suspended job → its kept targets that are out of service
+        self._closed: dict[int, Integers] = {}  # suspended job → its kept targets that are out of service
         self.times: dict[int, int] = {}
         """Job → how often it was suspended."""
 
@@ -175,7 +175,7 @@ def _nothing_of(selection: Selection) -> Selection:
     return changed(selection, targets=_NONE, held=(), named=(), holds=(), shared=(), slots=0, unlisted=None)
 
 
-def whole_targets(selection: Selection, available: Availability) -> Ints:
+def whole_targets(selection: Selection, available: Availability) -> Integers:
     """Return the targets of a claimed selection on which no other job can run beside it."""
     index, targets = available.index, selection.targets
     taken = np.zeros(len(index), dtype=np.bool_)
@@ -192,7 +192,7 @@ def whole_targets(selection: Selection, available: Availability) -> Ints:
         np.add.at(busy, pool.target[inside], available.free[first][inside])
         taken |= mine & (busy == 0)
     alone = available.use[targets] == 1
-    found: Ints = targets[taken[targets] & alone & available.up[targets]]
+    found: Integers = targets[taken[targets] & alone & available.up[targets]]
     return found
 
 

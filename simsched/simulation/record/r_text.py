@@ -22,8 +22,8 @@ from simsched.simulation.record.units_text import UnitsText
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from simsched.arrays import Integers
     from simsched.graph.index.index import Index
-    from simsched.graph.index.types import Ints
     from simsched.match.state.masks import Words
     from simsched.match.state.run_selection import UnitKind
     from simsched.match.state.selection import Selection
@@ -34,7 +34,7 @@ MAX_KEPT = 4096
 _encode = msgspec.json.Encoder().encode
 _by_type = attrgetter("type")
 
-_NO_CELLS: Ints = np.empty(0, np.int64)
+_NO_CELLS: Integers = np.empty(0, np.int64)
 _NO_WORDS: Words = np.empty(0, np.uint64)
 _NO_PIECE = (-1, -1, 0)
 """Follows the last stretch of `RunSelection.pieces`."""
@@ -109,7 +109,7 @@ class PlainText:
         slots = selection.slots or len(targets)
         return Resources(f'"R_lite":[{entries}],"nodelist":[{hosts}],"nslots":{slots}', properties)
 
-    def _claim_of(self, selection: Selection) -> tuple[Ints, Words] | None:
+    def _claim_of(self, selection: Selection) -> tuple[Integers, Words] | None:
         """Return the leaf pools that a selection names, type by type, and its units; None without a table."""
         cells, bits = [_NO_CELLS], [_NO_WORDS]
         for draw in sorted(selection.named, key=_by_type):

@@ -37,15 +37,15 @@ from simsched.simulation.reservations.reserved_closures import CORE, Cores, Rese
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from simsched.arrays import Bools, Integers
     from simsched.graph.index.index import Index
-    from simsched.graph.index.types import Bools, Ints
     from simsched.simulation.engine import Engine
 
 
 class Place(NamedTuple):
     """The targets of a reservation, and its cores on them if it has not all."""
 
-    targets: Ints
+    targets: Integers
     cores: Cores | None = None
 
 
@@ -190,7 +190,7 @@ class ReservedPlaces:
                 for window in windows:
                     yield window._replace(start=window.start + ahead, end=window.end + ahead)
 
-    def _by_shape(self, one: AdvanceReservation, free: Bools) -> Ints | None:
+    def _by_shape(self, one: AdvanceReservation, free: Bools) -> Integers | None:
         """Return the targets that a request takes, as a whole, among those that are free."""
         from simsched.formats.jobspec.jobspec import Jobspec
         from simsched.match.state.availability import Availability
@@ -414,7 +414,7 @@ class ReservationBook(Listener):
         found = [at for at, group in enumerate(groups[self._ordinary :]) if group is own]
         return self._around[found[0]] if found else None
 
-    def begun_for(self, job: int) -> Ints:
+    def begun_for(self, job: int) -> Integers:
         """Return the targets of the reservations whose windows have begun, that of the job left out."""
         now, own = self._engine.now, self._engine.queues.group_of(job)
         groups = self._engine.queues.groups[self._ordinary :]
@@ -518,7 +518,7 @@ class ReservationBook(Listener):
         self._plan()
 
 
-def _window(start: float, end: float, targets: Ints, cores: Sequence[tuple[int, str]] | None) -> Window:
+def _window(start: float, end: float, targets: Integers, cores: Sequence[tuple[int, str]] | None) -> Window:
     """Return a window from its saved values."""
     found = None if cores is None else tuple((leaf, int(mask, 16)) for leaf, mask in cores)
     return Window(start, end, targets, found)

@@ -19,8 +19,8 @@ from simsched.schedule.maintenance import Closure
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from simsched.arrays import Integers
     from simsched.graph.index.index import Index
-    from simsched.graph.index.types import Ints
     from simsched.simulation.reservations.reservation_rules import AdvanceReservation
 
 CORE = "core"
@@ -36,7 +36,7 @@ class Window(NamedTuple):
 
     start: float
     end: float
-    targets: Ints
+    targets: Integers
     cores: Cores | None = None
 
 
