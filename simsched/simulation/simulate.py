@@ -167,7 +167,8 @@ class RunSession:
         on = self.engine.on
         recorder.reasons.update(self.engine.waiting_reasons())
         totals = totals_of(self.cluster)
-        timeline = recorder.timeline(totals)  # takes most memory for a moment: before there are other columns
+        # takes most memory for a moment: before there are other columns
+        timeline = recorder.timeline(totals, self.engine.progress.submitted)
         jobs = job_columns(workload, prepared, recorder)
         for columns in on.columns:
             jobs.update(columns(jobs))

@@ -18,9 +18,12 @@ from simsched.simulation.limits.limit_kinds import KINDS
 from simsched.simulation.record.recorder import PENDING
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from simsched.arrays import Floats, Integers
     from simsched.match.state.run_selection import UnitKind
     from simsched.simulation.engine import Engine
+    from simsched.simulation.jobs.prepare import Prepared
     from simsched.simulation.options.run_config import RunConfig
     from simsched.simulation.record.recorder import Recorder
 
@@ -46,8 +49,7 @@ def forget_units(engine: Engine, *, watched: bool) -> None:
     if watched or config.outages or config.epilog[1] or config.queues or not plain:
         return
     if runs is not None and runs.kind.each == 1:
-        later = LaterTimeline(engine, runs.kind, idle)
-        engine.recorder.later = later.rows
+        engine.recorder.later = LaterTimeline(prepared, runs.kind, idle, plan.total).rows
 
 
 def _only_bars(engine: Engine) -> bool:
@@ -71,20 +73,21 @@ class LaterTimeline:
 
     Parameters
     ----------
-    engine : has not begun its run.
+    prepared : the jobs.
     kind : what one unit is: a target, which is all that a job takes of a machine.
     targets : how many targets there are, all of them idle before the run.
+    total : vertices of each type.
     """
 
-    def __init__(self, engine: Engine, kind: UnitKind, targets: int) -> None:
-        self._engine = engine
+    def __init__(self, prepared: Prepared, kind: UnitKind, targets: int, total: Mapping[str, int]) -> None:
+        self._prepared = prepared
         self._content = kind.content
         self._targets = targets
-        self._total = dict(engine.plan.total)
+        self._total = dict(total)
 
-    def rows(self, recorder: Recorder) -> tuple[Floats, Integers]:
+    def rows(self, recorder: Recorder, submitted: int) -> tuple[Floats, Integers]:
         """Return the times at which something happened, and the counts after each, as `tick` notes them."""
-        prepared = self._engine.prepared
+        prepared = self._prepared
         submits, sizes = (np.array(column, dtype=np.float64) for column in (prepared.submits, prepared.sizes))
         eligible, start, end = (
             np.array(column, dtype=np.float64) for column in (recorder.eligible, recorder.start, recorder.end)
@@ -93,7 +96,7 @@ class LaterTimeline:
         came = ~np.isnan(eligible)
         # a job that is rejected or waits to be taken in does not wait here, but a pass follows its submission
         known = came | (np.array(recorder.result, dtype=np.int64) != PENDING)
-        known[: self._engine.progress.submitted] = True
+        known[:submitted] = True
         began, ended = ~np.isnan(start), ~np.isnan(end)
         times = np.unique(np.concatenate((submits[known], end[ended])))
         places = times.searchsorted(eligible[came]), times.searchsorted(start[began])

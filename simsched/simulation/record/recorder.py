@@ -78,7 +78,7 @@ class Recorder:
         # … and its last rows by time, the very last among them.
         self._late: dict[float, tuple[int, ...]] = {}
         self._width = 4 + len(self.pools)  # counts in a row
-        self.later: Callable[[Recorder], tuple[Any, Any]] | None = None
+        self.later: Callable[[Recorder, int], tuple[Any, Any]] | None = None
         self.down: list[tuple[float, dict[str, int]]] = []
         self.failures: list[tuple[int, float, float]] = []
         """Random failures: the rank, when it failed, and when it is repaired."""
@@ -230,7 +230,7 @@ class Recorder:
         return {
             "columns": [column[:submitted] for column in self._columns()],
             "reasons": self.reasons,
-            "rows": array("d", np.column_stack(self._rows()).tobytes()),
+            "rows": array("d", np.column_stack(self._rows(submitted)).tobytes()),
             "down": self.down,
             "failures": self.failures,
             "log": None if self.log is None else self.log.state(),
@@ -257,9 +257,12 @@ class Recorder:
             *(*self.counts, self.backfilled, self.promised),
         )
 
-    def timeline(self, totals: Mapping[str, int]) -> dict[str, Any]:
-        """Return the timeline as columns: free, used and down units of each type at each time."""
-        times, counts = self._rows()
+    def timeline(self, totals: Mapping[str, int], submitted: int) -> dict[str, Any]:
+        """Return the timeline as columns: free, used and down units of each type at each time.
+
+        The first `submitted` jobs were submitted.
+        """
+        times, counts = self._rows(submitted)
         queued, demand, running = (counts[:, at].copy() for at in range(3))
         columns: dict[str, Any] = {"time": times}
         for at, type_ in enumerate(("node", *self.pools), start=3):
@@ -270,14 +273,14 @@ class Recorder:
             columns[f"down_{type_}"] = down
         return {**columns, "queued_jobs": queued, "queued_cores": demand, "running_jobs": running}
 
-    def _rows(self) -> tuple[Any, Any]:
+    def _rows(self, submitted: int) -> tuple[Any, Any]:
         """Return the times of the timeline and, row after row, its counts."""
         times = np.array(self._times + array("d", self._late))
         late = array("q", chain.from_iterable(self._late.values()))
         counts = np.array(self._counts + late).reshape(-1, self._width)
         if self.later is None:
             return times, counts
-        before, sums = self.later(self)
+        before, sums = self.later(self, submitted)
         if not len(times):
             return before, sums  # a copy would be a tenth of the memory of a long run
         kept = before.searchsorted(times[0])  # what was noted is the end of the run alone
