@@ -116,7 +116,7 @@ class LimitKind:
 
     def used_up(self, who: str, most: float, used: float) -> str:
         """Return a sentence on a limit that leaves no room for a job."""
-        return f"{who} may run {self.text(most)}, and {self.text(used)} run"
+        return f"{who} may run {self.text(most)}, and {self.text(used)} {'runs' if used == 1 else 'run'}"
 
 
 class SubmittedJobs(LimitKind):
@@ -146,7 +146,7 @@ class Units(LimitKind):
 
     def used_up(self, who: str, most: float, used: float) -> str:
         """Return a sentence on a limit that leaves no room for a job."""
-        return f"{who} may use {self.text(most)}, and {self.text(used)} are used"
+        return f"{who} may use {self.text(most)}, and {self.text(used)} {'is' if used == 1 else 'are'} used"
 
 
 class Memory(Units):
@@ -171,7 +171,7 @@ class Memory(Units):
 
     def text(self, amount: float) -> str:
         """Return an amount of memory."""
-        return f"{amount:g} units of memory"
+        return f"{amount:g} unit{'' if amount == 1 else 's'} of memory"
 
 
 class HoursInAll(Units):
