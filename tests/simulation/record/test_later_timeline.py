@@ -7,6 +7,7 @@ import pytest
 
 import simsched as ss
 from simsched.simulation.record.later_timeline import LaterTimeline
+from simsched.simulation.simulate import simulate
 from tests.simulation.simworld import machine
 
 LIMITS = {
@@ -18,38 +19,75 @@ LIMITS = {
     "submitted jobs": [{"each": "user", "submitted-jobs": 4, "over": "hold"}],
     "submitted jobs that are rejected": [{"each": "user", "submitted-jobs": 4}],
 }
+SHAPES = {1: "slot={}/core", 4: "slot={}/node"}
+"""Cores of a node → a request for whole nodes."""
 
 
-def some_jobs(seed):
+def some_jobs(seed, cores=1, **of_the_twentieth):
     """Jobs at equal and at different times, of no length, too large, and of few users."""
     rng = np.random.default_rng(seed)
     submits = np.sort(rng.integers(0, 900, 80))
+    shape = SHAPES[cores]
     return ss.Workload(
         tuple(
             ss.Job(
                 id=at, submit=int(submit), runtime=int(rng.choice([0, 1, 40, 200, 700])), duration=500,
                 user="abc"[rng.integers(3)],
-                jobspec=ss.Jobspec.from_shape(f"slot={rng.choice([1, 1, 2, 3, 9])}/node", duration=500),
+                jobspec=ss.Jobspec.from_shape(shape.format(rng.choice([1, 1, 2, 3, 9])), duration=500),
+                **(of_the_twentieth if at == 20 else {}),
             )
             for at, submit in enumerate(submits)
         )
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("policy", ["fcfs", "easy"])
-@pytest.mark.parametrize("limits", LIMITS)
-@pytest.mark.parametrize("seed", range(6))
-def test_rows_are_those_that_are_noted(policy, limits, seed, monkeypatch):
+@pytest.fixture
+def computed(monkeypatch):
+    """The runs whose timeline was computed after them."""
     made = []
     rows = LaterTimeline.rows
     monkeypatch.setattr(LaterTimeline, "rows", lambda *given: made.append(1) or rows(*given))
+    return made
+
+
+def noted(*given, **options):
+    """Return a run whose rows are noted, since something watches it."""
+    return simulate(*given, progress=lambda *_: None, **options)
+
+
+@pytest.mark.parametrize("policy", ["fcfs", "easy"])
+@pytest.mark.parametrize("limits", LIMITS)
+@pytest.mark.parametrize("seed", range(6))
+def test_rows_are_those_that_are_noted(policy, limits, seed, computed):
     options = {
         "limits": LIMITS[limits],
-        "until": (None, 600)[seed % 2],
+        "until": (None, 600, 0, 5000)[seed % 4],
         "order": ("fifo", "sjf")[seed % 3 > 1],
     }
-    later = ss.simulate(machine(12, 1), some_jobs(seed), policy, **options).timeline
-    assert made  # not noted
-    noted = ss.simulate(machine(12, 1), some_jobs(seed), policy, progress=lambda *_: None, **options).timeline
-    assert len(made) == 1
-    assert later.equals(noted)
+    given = machine(12, 1), some_jobs(seed), policy
+    later = ss.simulate(*given, **options).timeline
+    assert computed
+    assert later.equals(ss.simulate(*given, progress=lambda *_: None, **options).timeline)
+    assert len(computed) == 1
+
+
+@pytest.mark.parametrize("policy", ["fcfs", "easy"])
+@pytest.mark.parametrize("cores", SHAPES)
+def test_records_are_the_same_with_and_without_allocations(policy, cores, computed):
+    given = machine(8, cores), some_jobs(1, cores), policy
+    plain, later = simulate(*given, allocations=False), simulate(*given)
+    assert len(computed) == 2
+    whole = noted(*given)
+    assert later.log.text() == whole.log.text()
+    for table in ("jobs", "timeline"):
+        for name, expected in getattr(whole, table).items():
+            for found in (plain, later):
+                assert np.array_equal(
+                    getattr(found, table)[name], expected, equal_nan=expected.dtype.kind == "f"
+                )
+
+
+@pytest.mark.parametrize("change", [{"cancel_at": 400.0}, {"hold": True}])
+def test_rows_are_noted_where_more_than_jobs_changes_them(change, computed):
+    simulate(machine(12, 1), some_jobs(3, **change))
+    assert not computed
