@@ -90,8 +90,8 @@ NOT_MODULES = re.compile(
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_dotted_names(page):
-    """Names such as ``simsched.graph.edit`` are modules, or attributes of modules; decisions are records."""
-    names = set(DOTTED.findall(page.read_text(encoding="utf-8"))) if page.stem != "decisions" else set()
+    """Names such as ``simsched.graph.edit`` are modules, or attributes of modules."""
+    names = set(DOTTED.findall(page.read_text(encoding="utf-8")))
     assert [name for name in sorted(names) if not NOT_MODULES.match(name) and not exists(name)] == []
 
 

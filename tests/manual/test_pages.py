@@ -57,9 +57,8 @@ def test_the_links_of_a_page(page):
         assert not anchor or anchor in anchors(linked), target
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page.stem != "decisions"], ids=called)
+@pytest.mark.parametrize("page", PAGES, ids=called)
 def test_the_paths_that_a_page_names(page):
-    """Decisions are records: they may name files that are no longer there."""
     made = {block.file for block in blocks(page)}
     text = page.read_text(encoding="utf-8")
     for path in re.findall(r"`((?:docs|clusters|workloads|analysis|tests|simsched)/[\w./]*)`", text):
