@@ -46,8 +46,8 @@ FROM works;
 CREATE TABLE attempts AS
 SELECT w.id, any_value(job) AS job, any_value(attempt) AS attempt, min(time) AS "begin",
     coalesce(min(first), 'inf'::DOUBLE) AS until, arg_max(size, k) AS size, bool_or(newest) AS newest,
-    sum(first - time) AS seconds, any_value(failures) AS failures
+    max(first) AS released, sum(first - time) AS seconds, any_value(failures) AS failures
 FROM (SELECT *, max(k) FILTER (WHERE kind < 2) OVER (PARTITION BY job ORDER BY k) AS begins FROM held) h
 JOIN workload w ON w.w_at = h.job GROUP BY w.id, begins;
-UPDATE attempts SET until = jobs.ended, seconds = seconds - greatest(0, until - jobs.ended) FROM jobs
+UPDATE attempts SET until = jobs.ended, seconds = seconds - greatest(0, released - jobs.ended) FROM jobs
 WHERE jobs.id = attempts.id AND attempts.newest AND jobs.start = attempts."begin" AND jobs.ended IS NOT NULL;

@@ -138,3 +138,14 @@ def test_a_socket_beside_other_resources_does_not_hold_the_units_of_each_socket_
     cluster = ss.Cluster(from_recipe(parse_recipe({"name": "one", "groups": [group]})))
     jobs = [job("a", 0, "slot=1/[socket;gpu=1]", 100), job("b", 1, "slot=1/socket{-x}/core=2", 50)]
     assert not audited(cluster, *jobs).faults
+
+
+def test_the_cleanup_after_a_suspended_job_is_no_time_in_which_it_wrote_checkpoints(audited):
+    queues = {"batch": {"hosts": "all"}, "urgent": {"hosts": "all", "priority": 1, "preempts": True}}
+    jobs = [job("a", 0, "slot=1/node", 90, queue="batch"), job("b", 10, "slot=1/node", 5, queue="urgent")]
+    report = audited(
+        machine(1, 1), *jobs, queues=queues, preemption={"mode": "suspend"}, epilog="20s",
+        job_checkpoints={"interval": 40, "cost": 2, "restart": 3},
+    )  # fmt: skip
+    assert report.checked["V1", "preempted jobs"]
+    assert report, str(report)
