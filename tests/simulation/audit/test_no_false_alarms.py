@@ -142,7 +142,10 @@ def test_a_socket_beside_other_resources_does_not_hold_the_units_of_each_socket_
 
 def test_the_cleanup_after_a_suspended_job_is_no_time_in_which_it_wrote_checkpoints(audited):
     queues = {"batch": {"hosts": "all"}, "urgent": {"hosts": "all", "priority": 1, "preempts": True}}
-    jobs = [job("a", 0, "slot=1/node", 90, queue="batch"), job("b", 10, "slot=1/node", 5, queue="urgent")]
+    jobs = [
+        job("a", 0, "slot=1/node", 90, 200, queue="batch"),
+        job("b", 10, "slot=1/node", 5, queue="urgent"),
+    ]
     report = audited(
         machine(1, 1), *jobs, queues=queues, preemption={"mode": "suspend"}, epilog="20s",
         job_checkpoints={"interval": 40, "cost": 2, "restart": 3},
