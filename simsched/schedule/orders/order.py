@@ -185,9 +185,9 @@ def _lxf(table: JobTable, jobs: Integers, now: float) -> Floats:
 
 
 def _unicef(table: JobTable, jobs: Integers, now: float) -> Floats:
-    """UNICEF (Tang et al. 2009): wait / (log2(size) times requested time), the greatest first.
+    """UNICEF (Tang et al. 2009): wait / (log2(size + 1) times requested time), the greatest first.
 
-    log2 of a one-unit job is 0; it is taken of size + 1, so that one unit counts 1.
+    The paper has log2(size), which is 0 for a job of one unit.
     """
     waits = now - table.submits[jobs]
     keys: Floats = -waits / (np.log2(table.sizes[jobs] + 1.0) * _finite_durations(table, jobs))
