@@ -19,16 +19,14 @@ from typing import TYPE_CHECKING
 
 from simsched.errors import FormatError, clip
 from simsched.formats.cluster.recipe import Amount, Level, PoolSpec
-from simsched.formats.machines.site_facts import SiteFacts, node_of, usable_host
+from simsched.formats.machines.site_facts import Node, SiteFacts, node_of, usable_host
 from simsched.formats.text.excerpts import place
-from simsched.formats.text.xml_tree import parse_xml
+from simsched.formats.text.xml_tree import Element, parse_xml
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from simsched.formats.machines.description import NoteCollector
-    from simsched.formats.machines.site_facts import Node
-    from simsched.formats.text.xml_tree import Element
 
 FORMAT = "hwloc XML"
 BACKENDS = ("CUDA", "NVML", "OpenCL", "RSMI", "LevelZero")

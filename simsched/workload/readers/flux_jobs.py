@@ -18,14 +18,12 @@ from lzma import LZMAError
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from simsched.errors import FormatError, LimitError, SimschedError, WorkloadError, first_line
 from simsched.files import scratch_folder
 from simsched.formats.rfc.dependency import JOB_SCHEMES
 from simsched.formats.rfc.duration import whole
 from simsched.workload.dependencies import met, refuse_cycles
-from simsched.workload.flat_counts import bare
+from simsched.workload.job import Job, Workload, bare, change
 from simsched.workload.mapping import Flat, ReadOptions
 from simsched.workload.readers import gather as why
 from simsched.workload.readers.gather import Gather, hosts_of
@@ -36,7 +34,6 @@ if TYPE_CHECKING:
 
     from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.formats.rfc.eventlog import Event
-    from simsched.workload.job import Job, Workload
 
 
 _NUMBERS = ("t_submit", "t_run", "t_cleanup", "t_inactive", "duration")
@@ -242,7 +239,7 @@ def _with_dependencies(jobs: list[Job]) -> list[Job]:
                 found.append(item)
             elif (target := ids.get(job_number(item.value))) is not None and target != str(job.id):
                 found.append(replace(met(item), value=target))
-        made.append(msgspec.structs.replace(job, dependencies=tuple(dict.fromkeys(found))))
+        made.append(change(job, dependencies=tuple(dict.fromkeys(found))))
     return made
 
 

@@ -19,6 +19,7 @@ from msgspec.structs import force_setattr, replace
 from simsched.errors import SimschedError
 from simsched.formats.jobspec.heterogeneous import joined
 from simsched.formats.rfc.duration import whole
+from simsched.workload.dependencies import begin_moved
 from simsched.workload.job import Job, Skip, Skips, Workload, assemble, jobs_of
 from simsched.workload.mapping import DEFAULT_TEMPLATE, GPU_TEMPLATE, Flat, MissingValueError
 
@@ -393,7 +394,7 @@ class Gather:
         for job in self.jobs:  # nobody else has them yet
             force_setattr(job, "submit", moved(job.submit, base))
             if job.dependencies:
-                after = tuple(on_our_clock(item, base) for item in job.dependencies)
+                after = tuple(begin_moved(item, lambda at: moved(at, base)) for item in job.dependencies)
                 force_setattr(job, "dependencies", after)
             if job.array_task is not None and (most := self.array_limits.get(job.array_task.array)):
                 force_setattr(job, "array_task", replace(job.array_task, limit=most))
@@ -434,15 +435,6 @@ class Gather:
             listed = ", ".join(f"{name} ({count:,})" for name, count in self.other_types.items())
             why = "a run with --site requests them" if self.reading.on_site is None else "the site has none"
             yield f"any gpu serves requests for gpus of these types: {listed}; {why}"
-
-
-def on_our_clock(item: Dependency, base: float) -> Dependency:
-    """Return a begin-time after second 0; other dependencies as they are."""
-    if item.scheme != "begin-time":
-        return item
-    from simsched.formats.rfc.dependency import Dependency
-
-    return Dependency(item.scheme, f"{max(0.0, moved(float(item.value), base)):.15g}", item.params)
 
 
 def moved(time: float, base: float) -> float:

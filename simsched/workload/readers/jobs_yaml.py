@@ -45,6 +45,7 @@ from simsched.workload.job import (
     Skips,
     Workload,
     assemble,
+    change,
     in_submit_order,
     parse_tasks,
 )
@@ -432,7 +433,7 @@ class Maker:
             first = self.ids.setdefault(name, place)
             if first is not place:
                 raise WorkloadError(f"job id {name!r} occurs twice, first at {first}", where=place)
-            yield msgspec.structs.replace(job, id=name, array_task=task)
+            yield change(job, id=name, array_task=task)
 
     def _id(self, entry: dict[str, Any], index: int, count: int, place: str) -> int | str:
         """Return the id of the entry (numbered when it has a count), or the next free number."""

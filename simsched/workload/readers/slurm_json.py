@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from simsched.errors import FormatError, WorkloadError
-from simsched.workload.job import ArrayTask
+from simsched.workload.job import ArrayTask, Workload
 from simsched.workload.mapping import Flat, ReadOptions
 from simsched.workload.readers.gather import Gather, hosts_of
 from simsched.workload.readers.sacct import TimeReader, unfinished
@@ -32,8 +32,6 @@ from simsched.workload.readers.slurm_values import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from simsched.workload.job import Workload
 
 
 _KEY = re.compile(r"(?:^|\s)([A-Za-z][\w/:.]*)=")
@@ -362,8 +360,8 @@ def _add(
         in_queue = gather.kind == "squeue-json" and state == "PENDING"
         gather.skip(where, WAITING if in_queue else reason, f"job {job.job_id}", job.job_id)
         return
-    limit = positive(job.time_limit)
-    task = queued_task(job)
+    facts = facts_of(job)
+    task = facts["array_task"]
     if task is not None:
         gather.has_tasks = True
         if task.limit is not None:
@@ -374,24 +372,32 @@ def _add(
         flat,
         part=None if leader is None else (f"{leader:.0f}", int(_value(job.het_job_offset) or 0)),
         eligible=positive(job.eligible_time),
-        partition=job.partition or None,
         features=job.features or "",
         id=job.job_id or 0,
         submit=submit,
         start=start,
         runtime=run,
-        duration=None if limit is None else limit * 60,
-        user=job.user_name or None,
-        group=job.group_name or None,
-        queue=job.partition.split(",")[0] if job.partition else None,
-        bank=job.account or None,
-        name=job.name or None,
         status=result_of(state, gather.unknown_states),
         energy=energy,
         nodelist=hosts_of(job.nodes) if isinstance(job.nodes, str) else None,
-        qos=job.qos or None,
-        array_task=task,
+        **facts,
     )
+
+
+def facts_of(job: QueuedJob) -> dict[str, Any]:
+    """Return the fields of a `Job` that are in a record as they are; the queue is the first partition."""
+    limit = positive(job.time_limit)
+    return {
+        "duration": None if limit is None else limit * 60,
+        "user": job.user_name or None,
+        "group": job.group_name or None,
+        "queue": job.partition.split(",")[0] if job.partition else None,
+        "bank": job.account or None,
+        "name": job.name or None,
+        "partition": job.partition or None,
+        "qos": job.qos or None,
+        "array_task": queued_task(job),
+    }
 
 
 def queued_task(job: QueuedJob) -> ArrayTask | None:

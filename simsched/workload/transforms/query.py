@@ -164,10 +164,10 @@ class _Parser(PredicateParser["Predicate"]):
 
 def _getter(field: str, *, as_text: bool) -> Callable[[Job], Any]:
     if field in {"cores", "gpus", "slots", "procs"}:
-        from simsched.workload.flat_counts import demand, procs_of
+        from simsched.workload.job import demand, procs_of
 
         if field == "procs":
-            get: Callable[[Job], Any] = lambda job: procs_of(job.procs, job.jobspec)  # noqa: E731
+            get: Callable[[Job], Any] = procs_of
         else:
             get = lambda job: getattr(demand(job.jobspec), field)  # noqa: E731
     elif field == "shape":

@@ -8,7 +8,7 @@ import pytest
 
 from simsched.cli import main
 from simsched.errors import SimschedError
-from simsched.workload.queue_snapshot.load_snapshot import load_queue_snapshot
+from simsched.workload.queue_snapshot import load_queue_snapshot
 
 
 def number(value):

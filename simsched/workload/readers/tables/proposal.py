@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from simsched.workload.readers.tables.column_map import COUNTS, DURATIONS, TIMES
-from simsched.workload.readers.tables.relation import VIEW, named, open_relation, rows_within
-from simsched.workload.readers.tables.table_rows import is_nested, is_number
+from simsched.workload.readers.tables.relation import VIEW, Relation, named, open_relation, rows_within
+from simsched.workload.readers.tables.table_reader import is_nested, is_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from simsched.workload.readers.tables.relation import Relation
     from simsched.workload.source import Source
 
 _NO_VALUE = 4_294_967_294
