@@ -21,8 +21,8 @@ from simsched.simulation.simulate import simulate
 from simsched.study.runs import sweep_plan as plans
 from simsched.study.spec.study_file import study_from_dict
 from simsched.workload.job import Workload
-from simsched.workload.models.model_files import Distribution
 from simsched.workload.models.lublin import MAX_USERS, LublinWorkload, users
+from simsched.workload.models.model_files import Distribution
 from simsched.workload.readers.jobs_yaml import read_jobs_yaml
 from simsched.workload.transforms.transforms import repeat
 
@@ -60,8 +60,8 @@ def test_a_workload_is_repeated_up_to_ten_million_jobs(jobs):
 def test_the_users_of_a_model_are_bounded(said, tmp_path):
     with pytest.raises(ConfigError, match="users is 1000000000"):
         users(3, 10**9, None)
-    with pytest.raises(ConfigError, match="users is 1000001"):
-        LublinWorkload(machine=4, jobs=3, users=MAX_USERS + 1)._check()
+    with pytest.raises(ConfigError, match="users: 1000001 is out of range"):
+        LublinWorkload.read({"machine": 4, "jobs": 3, "users": MAX_USERS + 1}, "")
     model = ("workload", "make", "lublin", "--machine", 4, "--jobs", 3)
     assert "--users: 1000000000 is out of range" in said(*model, "--users", 10**9)
     study = tmp_path / "s.yaml"

@@ -1,4 +1,7 @@
-"""`load_workload`: any workload file or bundled name, recognised by its content."""
+"""`load_workload`: any workload file or bundled name, recognised by its content.
+
+Readers of job logs from other packages are taken by name (``--as``), as objects, or by content.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +19,58 @@ from simsched.errors import ConfigError, LimitError, SimschedError
 from simsched.formats.rfc.clock import dated_header, parse_date, zone_name
 from simsched.formats.text.documents import name_of
 from simsched.garbage import collector_paused
+from simsched.plugins.plugin_errors import failed
+from simsched.plugins.plugin_errors import name_of as plugin_name
+from simsched.plugins.plugin_kind import PluginKind
 from simsched.workload.job import Job, Workload
 from simsched.workload.mapping import JobMap, ReadOptions, SiteReading
-from simsched.workload.reader_plugins import KIND, given_reader, recognising_reader
 from simsched.workload.source import Source, is_parquet
+
+
+class WorkloadReader(Protocol):
+    """Reads a log; its keyword-only arguments are options.
+
+    If it has a method ``recognises(line)``, that is called with the first line of a file that is not blank,
+    and the reader is used for the files for which it returns true.
+    """
+
+    def __call__(self, lines: Iterable[str], reading: ReadOptions) -> Workload:
+        """Return the workload of the lines of a log."""
+
+
+KIND = PluginKind("workload reader", "simsched.workload_readers", WorkloadReader)
+
+
+@dataclass(frozen=True, slots=True)
+class PluginReader:
+    """A reader of another package, whose failures and answers name it; it reads as `Format` does."""
+
+    function: WorkloadReader
+    name: str
+
+    def read(self, source: Source, reading: ReadOptions) -> Workload:
+        """Read the lines of a source; PluginError if the reader fails or returns no workload."""
+        with closing(source.lines()) as lines, KIND.named(self.function, self.name):
+            found: Any = self.function(lines, reading)
+        if not isinstance(found, Workload):
+            problem = f"returned {type(found).__name__}, not a Workload"
+            raise failed(KIND.word, self.function, problem, self.name)
+        return found
+
+
+def recognising_reader(head: str) -> PluginReader | None:
+    """Return the installed reader that recognises a text by its first line; None if none does."""
+    line = next((line.strip() for line in head.splitlines() if line.strip()), "")
+    for name in KIND.names() if line else ():
+        recognises = getattr(KIND.found(name), "recognises", None)
+        if recognises is None:
+            continue
+        reader = KIND.installed(name)
+        assert reader is not None
+        with KIND.named(reader, name):
+            if reader.recognises(line):
+                return PluginReader(reader, name)
+    return None
 
 
 class Frame(Protocol):
@@ -34,7 +85,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from simsched.formats.sss.expressions import Names
-    from simsched.workload.reader_plugins import PluginReader, WorkloadReader
     from simsched.workload.readers.tables.column_map import ColumnMap
 
     WorkloadLike: TypeAlias = Workload | str | Path | Source | Frame | Iterable[Job | Mapping[str, Any]]
@@ -58,8 +108,7 @@ class Format:
             return self.parse(source, reading)
         if self.reads == "text":
             return self.parse(source.text(), reading)
-        # The jobs stay, and the collector would walk all of them again and again.
-        with collector_paused(), closing(source.lines()) as lines:  # a reader may stop before the end
+        with closing(source.lines()) as lines:  # a reader may stop before the end
             return self.parse(lines, reading)
 
     def parse(self, content: Any, reading: ReadOptions) -> Workload:
@@ -67,7 +116,7 @@ class Format:
         from importlib import import_module
 
         function = getattr(import_module(f"simsched.workload.{self.folder}.{self.module}"), self.function)
-        with collector_paused():
+        with collector_paused():  # the jobs stay, and it would walk all of them again and again
             workload: Workload = function(content, reading)
         return workload
 
@@ -336,16 +385,18 @@ def resolve_workload(path: str | Path) -> Path:
 
 
 def _insisted(kind: str | WorkloadReader) -> Format | PluginReader:
-    found = READERS.get(kind) if isinstance(kind, str) else None
-    if found is not None:
-        return found
-    if not isinstance(kind, str) and not KIND.fits(kind):
-        raise wrong("as_", kind, f"one of {', '.join(READERS)}, or a reader")
-    plugin = given_reader(kind)
-    if plugin is None:
+    """Return our reader of a format, or one of another package, by name or as an object."""
+    if not isinstance(kind, str):
+        if not KIND.fits(kind):
+            raise wrong("as_", kind, f"one of {', '.join(READERS)}, or a reader")
+        return PluginReader(KIND.checked(kind), plugin_name(kind))
+    if kind in READERS:
+        return READERS[kind]
+    found = KIND.installed(kind)
+    if found is None:
         known = [*READERS, *KIND.names()]
         raise ConfigError(f"unknown workload format {kind!r}", expected=", ".join(known))
-    return plugin
+    return PluginReader(found, kind)
 
 
 _ARCHIVES = (".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz")

@@ -169,7 +169,6 @@ class _Required(msgspec.Struct, frozen=True, gc=False):
     CPUs: int | float | _Number | None = None
     memory_per_cpu: int | float | _Number | None = None
     memory_per_node: int | float | _Number | None = None
-    memory: int | float | _Number | None = None
 
 
 class _Association(msgspec.Struct, frozen=True, gc=False):

@@ -716,6 +716,9 @@ class _Jobs:
         submit = columns.columns.get("submit")
         if zone := columns.zone or (submit.zone if submit is not None else None):
             header["TimeZoneString"] = zone
+        for name, texts in self.unread.items():
+            shown = ", ".join(map(repr, texts[:FIRST_PLACES])) + (", …" if len(texts) > FIRST_PLACES else "")
+            self.notes.append(f"{name}: {len(texts):,} texts were not understood: {shown}")
         skips = self.gather.skips
         return Workload(
             jobs=jobs,
@@ -726,7 +729,7 @@ class _Jobs:
             skipped_counts=dict(skips.counts),
             total_records=len(jobs) + sum(skips.counts.values()),
             kind="table",
-            notes=(*self.notes, *self._read_notes(), *self.gather.unused()),
+            notes=(*self.notes, *self.gather.unused()),
         )
 
     # -- ignored rows --------------------------------------------------------------
@@ -838,12 +841,6 @@ class _Jobs:
                 if not known[text]:
                     self.unread.setdefault(name, []).append(text)
         return [known[text] for text in texts]
-
-    def _read_notes(self) -> Iterator[str]:
-        """Yield one sentence per column with texts that could not be read."""
-        for name, texts in self.unread.items():
-            shown = ", ".join(map(repr, texts[:FIRST_PLACES])) + (", …" if len(texts) > FIRST_PLACES else "")
-            yield f"{name}: {len(texts):,} texts were not understood: {shown}"
 
 
 def _task(text: str) -> ArrayTask | None:
