@@ -158,13 +158,7 @@ _SLURM_ANSWERS = {
     "instances": "sacctmgr show instance --json",
     "steps": "scontrol show step --json",
 }
-
-
-def slurm_answer(keys: Outline) -> str:
-    """Return the command whose JSON a document is, if simsched reads nothing of it; empty otherwise."""
-    if keys.keys().isdisjoint(("meta", "errors")):
-        return ""
-    return next((command for key, command in _SLURM_ANSWERS.items() if key in keys), "")
+"""Key of an answer of Slurm of which simsched reads nothing → the command."""
 
 
 _JOBS_OF = (
@@ -212,9 +206,10 @@ def _document_looks(keys: Outline) -> Iterator[Look]:
         yield Look("qstat -f -F json", advice="the accounting logs of PBS are read")
     if "kind" in keys and {"running", "waiting"} & keys.keys():
         yield QUEUE_SNAPSHOT
-    answer = slurm_answer(keys)
-    if answer:
-        yield Look(answer)
+    if not keys.keys().isdisjoint(("meta", "errors")):
+        answer = next((command for key, command in _SLURM_ANSWERS.items() if key in keys), "")
+        if answer:
+            yield Look(answer)
 
 
 # -- texts: their lines --------------------------------------------------------------------------

@@ -52,30 +52,6 @@ _TEXTS = {
 _NONE = frozenset(("", "(null)", "N/A", "None", "Unknown"))
 
 
-def jobs_of_text(
-    text: str, source: str, zone: str | None = None
-) -> tuple[list[tuple[str, dict[str, Any]]], float | None]:
-    """Return (line, values of a `QueuedJob`) of each record, and the time of the output if a job runs.
-
-    Raises
-    ------
-    FormatError
-        for a text without such a record.
-    """
-    times = TimeReader(source, zone)
-    found: list[tuple[str, dict[str, Any]]] = []
-    now: float | None = None
-    for line, values in _records(text):
-        job = _job(values, times, line)
-        found.append((line, job))
-        ran, start = clock(values.get("RunTime", "")), job["start_time"]
-        if job["job_state"] == "RUNNING" and ran is not None and start is not None:
-            now = max(now or 0, start + ran)
-    if not found:
-        raise FormatError("there is no job", where=source, expected="the output of scontrol show job")
-    return found, now
-
-
 def _records(text: str) -> Iterator[tuple[str, dict[str, str]]]:
     """Yield (line, values) of each record; of a key that occurs twice, the first counts."""
     line, values = "", dict[str, str]()
@@ -412,17 +388,25 @@ def queued_jobs(
 ) -> tuple[list[tuple[str, QueuedJob | FormatError]], float | None]:
     """Return (place, job) of each job of a queue, JSON or the text of scontrol, and the time of the queue.
 
-    In place of a job with a value of a wrong type, there is the error.  Raises `FormatError` for other texts.
+    In place of a job with a value of a wrong type, there is the error.  A text shows the time only if a job
+    runs.  Raises `FormatError` for other texts.
     """
     from simsched.formats.machines.recognition import SCONTROL_JOBS, machine_parts
     from simsched.formats.text.json_text import decode_json_bulk
 
-    if text.lstrip("\ufeff \t\r\n")[:1] != "{":
-        found, now = jobs_of_text(machine_parts(text).get(SCONTROL_JOBS, ""), source, zone)
-        return [(line, QueuedJob(**values)) for line, values in found], now
-    jobs = _decoded(text, source, QueueDocument, QueuedJob)
-    time = decode_json_bulk(text, source, kind=_Updated).last_update
-    return jobs, positive(time)
+    if text.lstrip("\ufeff \t\r\n")[:1] == "{":
+        jobs = _decoded(text, source, QueueDocument, QueuedJob)
+        return jobs, positive(decode_json_bulk(text, source, kind=_Updated).last_update)
+    times, found, now = TimeReader(source, zone), list[tuple[str, QueuedJob | FormatError]](), 0.0
+    for line, values in _records(machine_parts(text).get(SCONTROL_JOBS, "")):
+        job = QueuedJob(**_job(values, times, line))
+        found.append((line, job))
+        ran, start = clock(values.get("RunTime", "")), positive(job.start_time)
+        if job.job_state == "RUNNING" and ran is not None and start is not None:
+            now = max(now, start + ran)
+    if not found:
+        raise FormatError("there is no job", where=source, expected="the output of scontrol show job")
+    return found, now or None
 
 
 def read_squeue_json(text: str, reading: ReadOptions | None = None) -> Workload:
