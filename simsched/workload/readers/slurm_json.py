@@ -446,7 +446,7 @@ def queued_flat(job: QueuedJob) -> Flat:
         req_tres=job.tres_req_str or "",
         alloc_tres=job.tres_alloc_str or "",
         req_mem=_memory(job),
-        req_gres=(job.tres_per_node or "").replace("gres/", "").replace("gres:", ""),
+        req_gres=job.tres_per_node or "",
     ).flat()
 
 
