@@ -27,8 +27,10 @@ from simsched.errors import WorkloadError
 
 # A Struct's own signature evaluates its annotations, so these are imported at run time.
 from simsched.formats.jobspec.jobspec import Jobspec  # noqa: TC001
+from simsched.formats.jobspec.validation_rules import KEY
 from simsched.formats.rfc.clock import Clock, clock_of
 from simsched.formats.rfc.dependency import Dependency  # noqa: TC001
+from simsched.formats.text.immutable import FrozenDict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -242,9 +244,6 @@ def bare(jobspec: Jobspec) -> Jobspec:
 
     So equal requests share one jobspec, whatever their users.
     """
-    from simsched.formats.jobspec.validation_rules import KEY
-    from simsched.formats.text.immutable import FrozenDict
-
     kept = {key: jobspec.system[key] for key in ("constraints", KEY) if key in jobspec.system}
     return replace(jobspec, attributes=FrozenDict(system=FrozenDict(duration=0.0, **kept)))
 

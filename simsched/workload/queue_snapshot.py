@@ -49,7 +49,8 @@ from simsched.formats.rfc.declared import seconds
 from simsched.formats.rfc.dependency import AFTERCORR, JOB_SCHEMES, Dependency
 from simsched.formats.rfc.hostlist import Hostlist
 from simsched.formats.rfc.idset import Idset
-from simsched.formats.text.documents import name_of
+from simsched.formats.text.documents import load_document, name_of
+from simsched.formats.text.json_text import load_json, load_json_line
 from simsched.workload.dependencies import DEPENDS, refuse_cycles, resolve, slurm_dependencies
 from simsched.workload.job import Job, bare, change, job_array
 from simsched.workload.load import detect
@@ -163,8 +164,6 @@ def read_details(path: str | Path | None) -> Details:
     FormatError, WorkloadError
         For the first fault, with its line; it has the others with it.
     """
-    from simsched.formats.text.json_text import load_json, load_json_line
-
     if path is None:
         return Details()
     text, where = Source.of(path).text(), str(path)
@@ -659,8 +658,6 @@ def read_queue(
     text: str, where: str, source: Source | None = None, details: Details | None = None
 ) -> QueueSnapshot:
     """Read a snapshot of our own layout; errors as `load_queue_snapshot`."""
-    from simsched.formats.text.documents import load_document
-
     document = load_document(text, where)
     kind = document.get("kind") if isinstance(document, dict) else None
     if kind != KIND:

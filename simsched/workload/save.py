@@ -15,14 +15,14 @@ import msgspec
 
 from simsched.declare.table import fields_of
 from simsched.errors import ConfigError
+from simsched.formats.jobspec.jobspec import Jobspec
+from simsched.formats.rfc.constraint import to_json
 from simsched.formats.rfc.duration import format_date
 from simsched.workload.job import Job, Skips, Workload, demand, procs_of, seconds_of
 from simsched.workload.readers.jobs_yaml import JobEntry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
-
-    from simsched.formats.jobspec.jobspec import Jobspec
 
 
 class Writer(NamedTuple):
@@ -135,8 +135,6 @@ def kind_of(name: str) -> str:
 
 def losses(workload: Workload, kind: str) -> list[str]:
     """Return the fields that some job has and the format cannot hold."""
-    from simsched.formats.jobspec.jobspec import Jobspec
-
     plain = {one.name: one.default for one in msgspec.structs.fields(Job)}
     found = []
     loses = WRITERS[kind].loses
@@ -201,9 +199,6 @@ def entries(workload: Workload) -> Iterator[dict[str, Any]]:
 
 def _request(jobspec: Jobspec) -> dict[str, Any]:
     """Return the shortest of shape, shape with constraint, and whole jobspec that loses nothing."""
-    from simsched.formats.jobspec.jobspec import Jobspec
-    from simsched.formats.rfc.constraint import to_json
-
     shape, wanted = jobspec.to_shape(), jobspec.constraint
     if jobspec.tasks and Jobspec.from_shape(shape, constraint=wanted) != jobspec:
         return {"jobspec": jobspec.to_dict()}

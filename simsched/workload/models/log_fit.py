@@ -26,6 +26,8 @@ import numpy as np
 
 from simsched.declare.answers import OrNull, extended, row_of, written
 from simsched.errors import SimschedError, WorkloadError
+from simsched.formats.jobspec.jobspec import Jobspec
+from simsched.formats.rfc.clock import later_header
 from simsched.workload.job import Job, Workload, demand
 from simsched.workload.models.model_files import (
     DAY,
@@ -46,7 +48,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from simsched.arrays import Floats, Integers
-    from simsched.formats.jobspec.jobspec import Jobspec
 
     Flags = npt.NDArray[np.bool_]
 
@@ -343,8 +344,6 @@ def _shares(found: tuple[Floats, Integers]) -> Shares[float]:
 
 def _requests(specs: list[Jobspec]) -> Shares[Jobspec]:
     """Return the most frequent requests, ascending by size; each rare one counts as the nearest in size."""
-    from simsched.formats.jobspec.jobspec import Jobspec
-
     texts = {id(spec): spec.to_shape() for spec in {id(spec): spec for spec in specs}.values()}
     counts = Counter(texts[id(spec)] for spec in specs)
     sizes = {text: demand(Jobspec.from_shape(text)).procs for text in counts}
@@ -568,9 +567,6 @@ def check_fit(
 
 def _continued(model: LogModel, after: float, span: float) -> LogModel:
     """Return the model for the time after `after` seconds, with the growth until then."""
-    from simsched.formats.rfc.clock import later_header
-    from simsched.workload.models.model_files import MONTH
-
     # Whole hours, so that the hours of the model are those of the log.
     whole = after // HOUR * HOUR
     grown = model.growth ** (whole / MONTH)

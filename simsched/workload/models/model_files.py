@@ -42,6 +42,7 @@ from simsched.formats.rfc.clock import Clock, is_date, parse_date, zone_name
 from simsched.formats.rfc.declared import DURATION
 from simsched.formats.rfc.duration import MAX_SECONDS, format_duration, parse_duration
 from simsched.formats.rfc.duration import whole as plain
+from simsched.formats.text.yaml_text import to_yaml
 from simsched.workload.job import MAX_JOBS, Job, Skips, Workload, assemble, change, demand
 from simsched.workload.models.lublin import users
 
@@ -658,8 +659,6 @@ def _start(table: ModelTable, where: str) -> tuple[float, dict[str, str]]:
 
 def model_text(model: LogModel, description: str = "") -> str:
     """Return a model as the YAML text of its file."""
-    from simsched.formats.text.yaml_text import to_yaml
-
     header, start, zone = model.header, None, None
     if "UnixStartTime" in header:
         zone = header["TimeZoneString"]

@@ -22,6 +22,7 @@ from simsched.errors import FormatError, LimitError, SimschedError, WorkloadErro
 from simsched.files import scratch_folder
 from simsched.formats.rfc.dependency import JOB_SCHEMES
 from simsched.formats.rfc.duration import whole
+from simsched.formats.text.json_text import decode_json_bulk, load_json
 from simsched.workload.dependencies import met, refuse_cycles
 from simsched.workload.job import Job, Workload, bare, change
 from simsched.workload.mapping import Flat, ReadOptions
@@ -85,7 +86,6 @@ def jobs_of(text: str, source: str) -> Iterator[tuple[str, Any]]:
 
     In place of a line that is not JSON, there is the error that names it.
     """
-    from simsched.formats.text.json_text import decode_json_bulk
     from simsched.formats.text.sniffing import detect_kind
 
     if detect_kind(text) == "jsonl":
@@ -329,7 +329,6 @@ def _granted(folder: Path) -> tuple[int | None, int | None, str | None]:
     if path is None:
         return None, None, None
     from simsched.formats.cluster.rset import ResourceSet
-    from simsched.formats.text.json_text import load_json
 
     text = Source.of(path).text()
     if not text.strip():

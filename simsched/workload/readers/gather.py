@@ -18,6 +18,8 @@ from msgspec.structs import force_setattr, replace
 
 from simsched.errors import SimschedError
 from simsched.formats.jobspec.heterogeneous import joined
+from simsched.formats.rfc.constraint import And, Constraint, Properties
+from simsched.formats.rfc.dependency import Dependency
 from simsched.formats.rfc.duration import whole
 from simsched.workload.dependencies import begin_moved
 from simsched.workload.job import Job, Skip, Skips, Workload, assemble, jobs_of
@@ -27,8 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from simsched.formats.jobspec.jobspec import Jobspec
-    from simsched.formats.rfc.constraint import Constraint
-    from simsched.formats.rfc.dependency import Dependency
     from simsched.workload.mapping import JobMap, ReadOptions
 
 
@@ -149,8 +149,6 @@ def eligible_at(eligible: float | None, submit: float | None, start: float | Non
     """
     if eligible is None or submit is None or eligible <= submit or (start is not None and eligible > start):
         return ()
-    from simsched.formats.rfc.dependency import Dependency
-
     return (Dependency("begin-time", f"{eligible:.15g}"),)
 
 
@@ -361,7 +359,6 @@ class Gather:
         return self.with_keys[key]
 
     def _constraint(self, partition: str | None, features: str) -> Constraint | None:
-        from simsched.formats.rfc.constraint import And, Properties
         from simsched.workload.readers.slurm_values import features as parse_features
 
         parts: list[Constraint] = []

@@ -20,7 +20,9 @@ from math import floor
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import ConfigError, FormatError, SimschedError, WorkloadError, did_you_mean
+from simsched.formats.rfc.dependency import Dependency
 from simsched.formats.rfc.duration import parse_duration
+from simsched.formats.rfc.hostlist import Hostlist
 from simsched.garbage import collector_paused
 from simsched.workload.dependencies import log_dependencies, refuse_cycles, with_known_dependencies
 from simsched.workload.job import FIRST_PLACES, ArrayTask, Job, Skip, Workload, in_submit_order
@@ -52,7 +54,6 @@ from simsched.workload.readers.tables.relation import VIEW, named, open_relation
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from simsched.formats.rfc.dependency import Dependency
     from simsched.workload.readers.tables.column_map import ColumnMap, MappedColumn
     from simsched.workload.readers.tables.relation import Relation
     from simsched.workload.source import Source
@@ -111,8 +112,6 @@ def nodes_of_text(text: str) -> int | None:
     >>> nodes_of_text("n[1-4,7]"), nodes_of_text("a,b"), nodes_of_text("n[1-")
     (5, 2, None)
     """
-    from simsched.formats.rfc.hostlist import Hostlist
-
     try:
         return len(Hostlist.parse(text.strip()))
     except SimschedError:
@@ -824,8 +823,6 @@ class _Jobs:
         given = self._parsed("depends", self._values(found, "depends"), log_dependencies, ())
         if "eligible" not in found:
             return given
-        from simsched.formats.rfc.dependency import Dependency
-
         times = _seconds(found["eligible"] - base * 1_000_000)
         return [
             own if at is None else (Dependency("begin-time", f"{at:.15g}"), *own)
