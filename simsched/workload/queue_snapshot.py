@@ -56,6 +56,7 @@ from simsched.workload.job import Job, bare, change, job_array
 from simsched.workload.load import detect
 from simsched.workload.mapping import DEFAULT_TEMPLATE, GPU_TEMPLATE, Flat, MissingValueError, ReadOptions
 from simsched.workload.readers.flux_jobs import count_at, job_number, jobs_of, number_at, text_at, user_number
+from simsched.workload.readers.gather import hosts_of
 from simsched.workload.readers.jobs_yaml import TIME, Draft, JobId, Maker, QueuedEntry, workload_faults
 from simsched.workload.readers.slurm_json import (
     facts_of,
@@ -473,10 +474,11 @@ class _SlurmReader:
         start = positive(job.start_time)
         if start is None:
             raise WorkloadError(f"job {job.job_id} runs and has no start", expected="start_time")
-        if not isinstance(job.nodes, str) or not job.nodes:
+        hosts = hosts_of(job.nodes) if isinstance(job.nodes, str) else None
+        if hosts is None:
             raise WorkloadError(f"the nodes of the running job {job.job_id} are missing", expected="nodes")
         found = self._job(job, self.nothing)
-        holds = self._holds(job, Hostlist.parse(job.nodes, where="nodes"))
+        holds = self._holds(job, Hostlist.parse(hosts, where="nodes"))
         end = NEVER if found.duration is None else start + found.duration
         return RunningJob(found, start, end, holds, place)
 

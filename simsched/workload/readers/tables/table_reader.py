@@ -109,11 +109,12 @@ def kilobytes_of_text(text: str) -> tuple[float, str] | None:
 def nodes_of_text(text: str) -> int | None:
     """Return the number of nodes in a list of nodes (RFC 29, as Slurm and Flux write them).
 
-    >>> nodes_of_text("n[1-4,7]"), nodes_of_text("a,b"), nodes_of_text("n[1-")
-    (5, 2, None)
+    >>> nodes_of_text("n[1-4,7]"), nodes_of_text("r[0-1]n[1-2]"), nodes_of_text("a,b"), nodes_of_text("n[1-")
+    (5, 4, 2, None)
     """
+    hosts = hosts_of(text)
     try:
-        return len(Hostlist.parse(text.strip()))
+        return None if hosts is None else len(Hostlist.parse(hosts))
     except SimschedError:
         return None
 
