@@ -60,8 +60,8 @@ def test_a_workload_is_repeated_up_to_ten_million_jobs(jobs):
 def test_the_users_of_a_model_are_bounded(said, tmp_path):
     with pytest.raises(ConfigError, match="users is 1000000000"):
         users(3, 10**9, None)
-    with pytest.raises(ConfigError, match="users: 1000001 is out of range"):
-        LublinWorkload.read({"machine": 4, "jobs": 3, "users": MAX_USERS + 1}, "")
+    with pytest.raises(ConfigError, match="users is 1000001"):
+        LublinWorkload(machine=4, jobs=3, users=MAX_USERS + 1)._check()
     model = ("workload", "make", "lublin", "--machine", 4, "--jobs", 3)
     assert "--users: 1000000000 is out of range" in said(*model, "--users", 10**9)
     study = tmp_path / "s.yaml"

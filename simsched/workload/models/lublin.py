@@ -385,9 +385,15 @@ class LublinWorkload(Flags, frozen=True, kw_only=True):
             raise ConfigError(f"unknown model {self.model!r}", expected=", ".join((*MODELS, "both")))
         if self.jobs is None and self.span is None:
             raise ConfigError("neither a number of jobs nor a span is given", expected="one of them")
+        check_whole("machine", self.machine, 1, MAX_PROCESSORS)
+        for name, most in (("jobs", MAX_JOBS), ("capacity", MAX_PROCESSORS), ("users", MAX_USERS)):
+            if getattr(self, name) is not None:
+                check_whole(name, getattr(self, name), 0, most)
+        if self.max_estimate is not None:
+            check_real("max_estimate", self.max_estimate, 60, MAX_ESTIMATE)
         if self.load is not None and self.jobs is not None and self.span is not None:
             raise ConfigError("jobs, span and load are all given", expected="at most two of them")
-        for name in ("span", "load", "run_time_factor"):
+        for name in ("span", "load", "capacity", "run_time_factor"):
             value = getattr(self, name)
             if value is not None:
                 check_real(name, value, most=MOST)

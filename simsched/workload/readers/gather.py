@@ -98,6 +98,7 @@ def _sum(counts: Sequence[int | None]) -> int | None:
 
 
 NOT_A_RECORD = "not an accounting record"
+NO_ID = "no job id"
 NO_SUBMIT = "no submit time"
 CANCELLED = "cancelled before it started"
 NEVER_STARTED = "never started"
@@ -262,7 +263,9 @@ class Gather:
         heterogeneous job that it is a part of, with the number of the part.
         """
         run = facts["runtime"]
-        if submit is None or not 0 <= submit < LATEST:
+        if facts["id"] == "":
+            self.skip(where, NO_ID)
+        elif submit is None or not 0 <= submit < LATEST:
             self.skip(where, NO_SUBMIT, id_=facts["id"])
         elif isinstance(jobspec, str):
             self.skip(where, jobspec, id_=facts["id"])

@@ -18,7 +18,7 @@ import msgspec
 from simsched.errors import FormatError, WorkloadError
 from simsched.workload.job import ArrayTask, Workload
 from simsched.workload.mapping import Flat, ReadOptions
-from simsched.workload.readers.gather import Gather, hosts_of
+from simsched.workload.readers.gather import NO_ID, Gather, hosts_of
 from simsched.workload.readers.sacct import TimeReader, unfinished
 from simsched.workload.readers.slurm_values import (
     UNFINISHED,
@@ -330,7 +330,7 @@ def _add(
     state, start, submit = state_word(job.job_state), positive(job.start_time), positive(job.submit_time)
     reason = unfinished(state, start, run)
     if reason is None and job.job_id is None:
-        reason = "no job id"
+        reason = NO_ID
     if reason is not None:
         in_queue = gather.kind == "squeue-json" and state == "PENDING"
         gather.skip(where, WAITING if in_queue else reason, f"job {job.job_id}", job.job_id)

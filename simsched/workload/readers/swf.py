@@ -192,7 +192,7 @@ def _jobs(
     rows = np.flatnonzero(reasons == 0)
     take, sizes = table[rows], np.zeros((len(rows), 3)) if sizes is None else sizes[rows]
     ids, submits = _integers(take[:, _ID]), _integers(take[:, _SUBMIT])
-    procs = np.where(take[:, _PROCS] > 0, take[:, _PROCS], take[:, _ALLOC])
+    procs = np.ceil(np.where(take[:, _PROCS] > 0, take[:, _PROCS], take[:, _ALLOC]))
     names = {"user": _USER, "group": _GROUP, "queue": _QUEUE, "name": _EXE, "partition": _PART}
     keys = {"name": "Executable"}
     columns: dict[str, Sequence[Any]] = {
@@ -208,7 +208,7 @@ def _jobs(
         "think_time": _or_none(take[:, _THINK]),
         "procs": _integers(procs),
         "nodes": _or_none(sizes[:, 0], above=0),
-        "memory": _or_none(take[:, _MEM], above=0),
+        "memory": _or_none(np.ceil(take[:, _MEM]), above=0),
         "wait": _or_none(take[:, _WAIT]),
         "status": list(map(RESULTS.get, take[:, _STATUS].tolist())),
     }

@@ -339,7 +339,6 @@ _ABSENT = {
 
 JOBS = "jobs"
 FILTERED = "left out by the filter of the column map"
-NO_ID = "no job id"
 NEGATIVE = "a negative run time"
 MOST_SECONDS = 1e12
 ENDLESS = "a run time of more than 30,000 years"
@@ -571,7 +570,7 @@ class Rows:
         """Return the SQL of the index of the first reason to leave a row out; `reasons` grows."""
         run = '"end" is not null and start is not null and "end" < start'
         rules = [
-            ("id is null", NO_ID),
+            ("id is null", why.NO_ID),
             (f"submit is null or submit < 0 or submit >= {why.LATEST * 1_000_000}", why.NO_SUBMIT),
             (f"state = {OUTCOMES.index('PENDING')}", why.NEVER_STARTED),
             (f"state = {OUTCOMES.index('RUNNING')}", why.RUNNING),
