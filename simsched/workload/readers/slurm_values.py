@@ -171,7 +171,7 @@ class RequestedTres:
         procs = _first(self.req_cpus, wanted.get("cpu"), self.alloc_cpus, given.get("cpu"))
         nodes = _first(self.req_nodes, wanted.get("node"), self.alloc_nodes, given.get("node"))
         (asked, asked_type), (held, held_type) = gpus_of_gres(self.req_gres), gpus_of_gres(self.alloc_gres)
-        gpus = gpus_of(wanted) or gpus_of(given) or held or asked * (nodes or 1)
+        gpus: int | None = gpus_of(wanted) or gpus_of(given) or held or asked * (nodes or 1)
         gpus = gpus or whole_number(self.gpus) or None
         kind = gpu_type(wanted) or asked_type
         if not kind and not gpus_of(wanted) and not self.req_gres:
