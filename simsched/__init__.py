@@ -72,8 +72,8 @@ if TYPE_CHECKING:
     from simsched.workload.job import Job as Job
     from simsched.workload.job import Workload as Workload
     from simsched.workload.job import job_array as job_array
+    from simsched.workload.load import WorkloadReader as WorkloadReader
     from simsched.workload.load import load_workload as load_workload
-    from simsched.workload.reader_plugins import WorkloadReader as WorkloadReader
 
 _NAMES = {
     "report.run_views": "Run load_run",
@@ -103,7 +103,7 @@ _NAMES = {
     "study.calibration.calibrate": "calibrate",
     "study.sizing.size": "headroom size",
     "workload.job": "Job Workload ArrayTask job_array",
-    "workload.load": "load_workload",
+    "workload.load": "load_workload WorkloadReader",
     "match.policies.policy": "CandidateOrder MatchPolicy",
     "match.policies.candidates": "Candidates",
     "graph.build.cluster_plugins": "ClusterReader",
@@ -113,7 +113,6 @@ _NAMES = {
     "schedule.predictors.predictor": "RunTimePredictor",
     "report.metrics.metric_plugins": "Metric MetricFunction",
     "report.section_plugins": "ReportSection",
-    "workload.reader_plugins": "WorkloadReader",
 }
 """Module → the public names that it defines."""
 

@@ -21,8 +21,8 @@ from simsched.simulation.simulate import simulate
 from simsched.study.runs import sweep_plan as plans
 from simsched.study.spec.study_file import study_from_dict
 from simsched.workload.job import Workload
-from simsched.workload.models.distribution import Distribution
 from simsched.workload.models.lublin import MAX_USERS, LublinWorkload, users
+from simsched.workload.models.model_files import Distribution
 from simsched.workload.readers.jobs_yaml import read_jobs_yaml
 from simsched.workload.transforms.transforms import repeat
 
@@ -140,7 +140,7 @@ def test_no_time_of_a_configuration_is_beyond_the_last_second(options):
 
 def test_no_job_is_submitted_after_the_last_second():
     from simsched.graph.cluster import load_cluster
-    from simsched.workload.transforms.transforms import change
+    from simsched.workload.job import change
 
     (job,) = read_jobs_yaml(JOBS).jobs
     late = Workload(jobs=(change(job, submit=1e18),))

@@ -21,7 +21,7 @@ from simsched.errors import ClusterError, ConfigError, FormatError, LimitError, 
 from simsched.formats.cluster.jgf import jgf_from_object
 from simsched.formats.cluster.rset import ResourceSet
 from simsched.formats.cluster.storage_map import StorageMap, is_storage_map, read_storage_map
-from simsched.formats.machines.description import NoteCollector
+from simsched.formats.machines.description import MachineDescription, Note, NoteCollector
 from simsched.formats.machines.flux_config import TABLES, merged_tables, read_flux_configs
 from simsched.formats.machines.read import describe_document, describe_text, kinds_of, read_parts, understood
 from simsched.formats.machines.recognition import CLUSTER, SLURM_KINDS, unrecognised
@@ -44,7 +44,6 @@ from simsched.site.site_folder import load_site
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from simsched.formats.machines.description import MachineDescription, Note
     from simsched.graph.resource_graph import ResourceGraph
     from simsched.simulation.queues import Queues
     from simsched.site.site import Site

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from simsched.graph.cluster import Cluster
     from simsched.simulation.forecast.forecast_quantiles import StartQuantiles
     from simsched.simulation.forecast.start_times import Forecast
-    from simsched.workload.queue_snapshot.snapshot import QueueSnapshot
+    from simsched.workload.queue_snapshot import QueueSnapshot
 
 _OF_WORKLOADS = ("transform", "limit", "constrain", "strict", "start_date")
 """Arguments that do not apply to a queue snapshot."""
@@ -184,7 +184,7 @@ def _queue_snapshot(args: argparse.Namespace) -> QueueSnapshot | None:
     """Return the queue snapshot in place of a workload, if it is one; the source is read only once."""
     from simsched.workload.load import resolve_workload
     from simsched.workload.mapping import ReadOptions, SiteReading
-    from simsched.workload.queue_snapshot.load_snapshot import load_queue_snapshot
+    from simsched.workload.queue_snapshot import load_queue_snapshot
     from simsched.workload.source import Source
 
     path = resolve_workload(args.workload)
@@ -213,7 +213,7 @@ def _run_live(
     from simsched.graph.cluster import load_cluster
     from simsched.simulation.forecast.live_cluster import live_at
     from simsched.simulation.options.run_config import RECORDED
-    from simsched.workload.queue_snapshot.snapshot import Spread
+    from simsched.workload.queue_snapshot import Spread
 
     given = next((name for name in _OF_WORKLOADS if getattr(args, name)), None)
     if given is not None:

@@ -220,7 +220,7 @@ CATALOGUES: dict[str, Catalogue] = {
     "reservations": Catalogue("[[reservations]]", _reservations),
     "match-policies": Catalogue("--match-policy", _match_policies, "match.policies.policy:KIND"),
     "transforms": Catalogue("--transform", _transforms),
-    "workload-readers": Catalogue("--as", _workload_readers, "workload.reader_plugins:KIND"),
+    "workload-readers": Catalogue("--as", _workload_readers, "workload.load:KIND"),
     "cluster-readers": Catalogue("by content", plugins="graph.build.cluster_plugins:KIND"),
     "metrics": Catalogue("--metric", plugins="report.metrics.metric_plugins:KIND"),
     "report-sections": Catalogue("--section", plugins="report.section_plugins:KIND"),

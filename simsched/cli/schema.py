@@ -20,7 +20,7 @@ ANSWERS = {
     "cluster-differences": "graph.inspect.diff:Differences",
     "cluster-summary": "graph.inspect.view:Summary",
     "feasible-answers": "cli.options.request_answers:FeasibleAnswers",
-    "fit-check": "workload.models.fit_check:FitAnswer",
+    "fit-check": "workload.models.log_fit:FitAnswer",
     "flurries": "workload.transforms.flurries:FlurriesAnswer",
     "forecast": "simulation.forecast.start_times:Forecasts",
     "forecast-errors": "simulation.forecast.horizon_errors:HorizonErrors",
@@ -120,10 +120,8 @@ def _declared() -> dict[str, dict[str, Any]]:
     from simsched.simulation.options.run_config import POLICY_OPTIONS, RunConfig
     from simsched.simulation.queues import POLICY
     from simsched.study.spec.study_tables import StudyTable
-    from simsched.workload.models.log_model import ModelTable
-    from simsched.workload.models.mix import Mix
-    from simsched.workload.queue_snapshot.load_snapshot import SnapshotTable
-    from simsched.workload.queue_snapshot.snapshot import DetailsEntry
+    from simsched.workload.models.model_files import Mix, ModelTable
+    from simsched.workload.queue_snapshot import DetailsEntry, SnapshotTable
     from simsched.workload.readers.jobs_yaml import jobs_schema
     from simsched.workload.readers.tables.column_map import ColumnMap
 

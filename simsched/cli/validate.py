@@ -180,7 +180,7 @@ def guess_kind(text: str) -> str:
     ('r', 'swf', 'auto')
     """
     from simsched.workload.load import detect
-    from simsched.workload.readers.sacct_lines import delimiter_of
+    from simsched.workload.readers.sacct import delimiter_of
 
     head = text[:100_000].lstrip("\ufeff \t\r\n")
     if re.match(r"<[?!\w]", head):
@@ -292,7 +292,7 @@ def _workload(kind: str | None) -> Callable[[str, str], Report]:
 
 
 def _queue(path: str, where: str) -> Report:
-    from simsched.workload.queue_snapshot.load_snapshot import load_queue_snapshot
+    from simsched.workload.queue_snapshot import load_queue_snapshot
 
     found = load_queue_snapshot(path)
     if found is None:

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from simsched.cli.support.parser import Arguments, Subparsers
     from simsched.workload.job import Workload
-    from simsched.workload.models.fit_check import Distance, FitCheck
-    from simsched.workload.models.log_model import LogModel
+    from simsched.workload.models.log_fit import Distance, FitCheck
+    from simsched.workload.models.model_files import LogModel
     from simsched.workload.transforms.flurries import FlurriesAnswer, Flurry
 
 TRANSFORMS = (
@@ -240,7 +240,7 @@ def make_lublin(args: Arguments) -> int:
 def make_mix(args: Arguments) -> int:
     """Make a workload from the parts of a mix."""
     from simsched.formats.text.documents import load_document, read_text
-    from simsched.workload.models.mix import model_of
+    from simsched.workload.models.model_files import model_of
 
     mix = model_of(load_document(read_text(args.spec), args.spec), args.spec)
     _write(_noted(mix.make(generator(args)), args), args)
@@ -354,9 +354,8 @@ class FlurryFlags(Flags, frozen=True, kw_only=True):
 
 def fit(args: Arguments) -> int:
     """Write the model of a log, and print its classes and its distance from the log."""
-    from simsched.workload.models.fit_check import check_fit, tomorrow
-    from simsched.workload.models.log_fit import fit_log
-    from simsched.workload.models.log_model import model_text
+    from simsched.workload.models.log_fit import check_fit, fit_log, tomorrow
+    from simsched.workload.models.model_files import model_text
 
     if not 1 <= args.classes <= MAX_CLASSES:
         raise ConfigError(

@@ -381,18 +381,21 @@ def _table_rows(text: str, where: str) -> Iterator[AccountRow]:
     is_rule = not rule.replace("-", "").strip()
     spans = [found.span() for found in re.finditer("-+", rule)] if is_rule else []
 
-    def cells_of(line: str) -> list[str]:
+    def cells_of(at: int, line: str) -> list[str]:
         if mark is None:
             return [line[begin:end].rstrip() for begin, end in spans]
-        return next(csv.reader([line], delimiter=mark))
+        try:
+            return next(csv.reader([line], delimiter=mark))
+        except csv.Error as error:  # a cell of more than 128 KB
+            raise FormatError(f"the line cannot be read: {error}", where=f"{where}:{at}") from None
 
-    columns = _columns(cells_of(lines[0][1]))
+    columns = _columns(cells_of(*lines[0]))
     if not {"account", "shares"} <= columns.keys():
         place = f"{where}:{lines[0][0]}"
         raise FormatError("the format of the accounts is not recognised", where=place, expected=KNOWN)
     tree = IndentedAccounts()
     for at, line in lines[2 if spans else 1 :]:
-        place, cells = f"{where}:{at}", dict(enumerate(cells_of(line)))
+        place, cells = f"{where}:{at}", dict(enumerate(cells_of(at, line)))
         raw = {name: cells.get(columns.get(name, -1), "") for name in NAMES}
         values = {name: cell.strip() for name, cell in raw.items()}
         account, user = values["account"], values["user"]

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from simsched.arguments import check_path
 from simsched.errors import ConfigError, SimschedError
 from simsched.formats.accounts import plain_rows, read_accounts
-from simsched.formats.cluster.recipe import Amount
-from simsched.formats.machines.description import Note
+from simsched.formats.cluster.recipe import Amount, PoolSpec, Recipe
+from simsched.formats.machines.description import MachineDescription, Note
 from simsched.formats.machines.read import KNOWN, describe_inputs, sort_out
 from simsched.formats.rfc.units import UNITS, convert
 from simsched.simulation.options.run_config import from_document, make_config
@@ -23,9 +23,6 @@ from simsched.site.site import Site, SiteSource
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from simsched.formats.cluster.recipe import PoolSpec, Recipe
-    from simsched.formats.machines.description import MachineDescription
 
 
 def import_site(*paths: str | Path, strict: bool = False) -> Site:

@@ -82,7 +82,13 @@ def load_site(path: str | Path) -> Site:
     """
     check_path("path", path)
     folder = Path(path)
-    cluster_file = _cluster_file(folder)
+    if not folder.is_dir():
+        fault = "this is a file" if folder.exists() else "there is no such folder"
+        raise ConfigError(fault, where=str(folder), expected=EXPECTED)
+    machines = [folder / name for name in SITE_FILES if (folder / name).is_file()]
+    if len(machines) != 1:
+        fault = "both cluster.yaml and cluster.json" if machines else "no cluster file"
+        raise ConfigError(f"the site has {fault}", where=str(folder), expected=EXPECTED)
     queues = folder / SITE_QUEUES
     if not queues.is_file():
         raise ConfigError(f"the site has no {SITE_QUEUES}", where=str(folder), expected=EXPECTED)
@@ -92,18 +98,7 @@ def load_site(path: str | Path) -> Site:
     known = record or SiteRecord(simsched="", site=FORMAT, name=folder.resolve().name or "site")
     config = {key.replace("_", "-"): value for key, value in config.items()}
     of_import = {key: getattr(known, key) for key in OF_IMPORT}
-    return Site(name=known.name, config=config, cluster_file=cluster_file, **of_import)
-
-
-def _cluster_file(folder: Path) -> Path:
-    if not folder.is_dir():
-        fault = "this is a file" if folder.exists() else "there is no such folder"
-        raise ConfigError(fault, where=str(folder), expected=EXPECTED)
-    found = [folder / name for name in SITE_FILES if (folder / name).is_file()]
-    if len(found) != 1:
-        fault = "the site has both cluster.yaml and cluster.json" if found else "the site has no cluster file"
-        raise ConfigError(fault, where=str(folder), expected=EXPECTED)
-    return found[0]
+    return Site(name=known.name, config=config, cluster_file=machines[0], **of_import)
 
 
 def _record(folder: Path) -> SiteRecord | None:
@@ -179,12 +174,16 @@ def save_site(site: Site, directory: str | Path) -> Path:
     """
     refuse_edited(directory)
     with StagedFolder(directory, SITE) as staged:
-        files = {**_cluster_text(site), SITE_QUEUES: _queues_text(site)}
+        queues = tomli_w.dumps(_plain(site.config)) or "# The sources name no queues.\n"
+        files = {**_cluster_text(site), SITE_QUEUES: f"{HEAD.format(name=site.name)}\n{queues}"}
         files[README] = readme(site, next(iter(files)), str(directory))
         for name, text in files.items():
             (staged.work / name).write_text(text, encoding="utf-8")
         # site.json is last: it has the digests of all other files
-        (staged.work / RECORD).write_bytes(_record_text(site, staged.work))
+        digests = {path.name: digest_of(path) for path in sorted(staged.work.iterdir())}
+        of_import = {key: getattr(site, key) for key in OF_IMPORT}
+        record = SiteRecord(simsched=version(), site=FORMAT, name=site.name, files=digests, **of_import)
+        (staged.work / RECORD).write_bytes(encode_json(msgspec.to_builtins(record)))
         return staged.finish()
 
 
@@ -209,23 +208,11 @@ HEAD = """\
 """
 
 
-def _queues_text(site: Site) -> str:
-    text = tomli_w.dumps(_plain(site.config))
-    return HEAD.format(name=site.name) + (f"\n{text}" if text else "\n# The sources name no queues.\n")
-
-
 def _plain(value: Any) -> Any:
     """Return a value as the types that TOML has: dict and list."""
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items() if item is not None}
     return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
-
-
-def _record_text(site: Site, work: Path) -> bytes:
-    files = {path.name: digest_of(path) for path in sorted(work.iterdir())}
-    of_import = {key: getattr(site, key) for key in OF_IMPORT}
-    record = SiteRecord(simsched=version(), site=FORMAT, name=site.name, files=files, **of_import)
-    return encode_json(msgspec.to_builtins(record))
 
 
 def site_given(value: object) -> Site | None:

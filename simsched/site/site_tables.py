@@ -14,7 +14,7 @@ from simsched.human import plural
 from simsched.simulation.limits.limit_kinds import KINDS as LIMIT_KINDS
 from simsched.simulation.limits.limit_rules import DIMENSIONS, read_limits
 from simsched.simulation.preemption.preemption_rules import QOS, read_preemption
-from simsched.simulation.queues import Queues
+from simsched.simulation.queues import Queue, Queues, Window
 from simsched.simulation.reservations.reservation_rules import PLACES, SWITCHES, WHO, read_reservations
 from simsched.site.log_use import queues_of
 from simsched.site.site import Site, SiteSource
@@ -24,7 +24,6 @@ from simsched.visible import visible
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from simsched.simulation.queues import Queue, Window
 
 NODES = ("nodes", "hosts", "each holds", "properties", "status")
 QUEUES = ("queue", "nodes", "priority", "time limit", "default time", "job size", "closed")

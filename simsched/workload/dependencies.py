@@ -10,18 +10,15 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import msgspec
-
 from simsched.cycles import find_cycle
 from simsched.declare.kinds import ValueKind, in_turn, quoted
 from simsched.errors import SimschedError, WorkloadError
 from simsched.formats.rfc.dependency import AFTERCORR, JOB_SCHEMES, Dependency
-from simsched.workload.job import tasks_by_array
+from simsched.workload.job import Job, change, tasks_by_array
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
-    from simsched.workload.job import Job
 
 _SLURM = re.compile(
     r"(after|afterany|afterok|afternotok|aftercorr):(\d+(?:_(?:\d+|\*))?)"
@@ -118,7 +115,7 @@ def resolve(drafts: Sequence[tuple[str, Job, Sequence[Dependency]]]) -> list[Job
         found: list[Dependency] = []
         for dependency in (*said, *job.jobspec.dependencies):
             found.extend(_targets(dependency, job, directory, place))
-        made.append(msgspec.structs.replace(job, dependencies=tuple(dict.fromkeys(found))) if found else job)
+        made.append(change(job, dependencies=tuple(dict.fromkeys(found))) if found else job)
     refuse_cycles(made)
     return made
 
@@ -233,6 +230,13 @@ def met(item: Dependency) -> Dependency:
     return Dependency("afterany", item.value, item.params) if failed else item
 
 
+def begin_moved(item: Dependency, move: Callable[[float], float]) -> Dependency:
+    """Return a begin time moved, to second 0 at the earliest; other dependencies as they are."""
+    if item.scheme != "begin-time":
+        return item
+    return Dependency(item.scheme, f"{max(0.0, move(float(item.value))):.15g}", item.params)
+
+
 def with_known_dependencies(jobs: Sequence[Job]) -> tuple[tuple[Job, ...], int]:
     """Return the jobs without dependencies on others that are not among them, and how many these were."""
     directory = Directory.of(jobs)
@@ -241,7 +245,7 @@ def with_known_dependencies(jobs: Sequence[Job]) -> tuple[tuple[Job, ...], int]:
         kept = tuple(item for item in job.dependencies if _is_known(item, job, directory))
         lost += len(job.dependencies) - len(kept)
         same = len(kept) == len(job.dependencies)
-        made.append(job if same else msgspec.structs.replace(job, dependencies=kept))
+        made.append(job if same else change(job, dependencies=kept))
     return tuple(made), lost
 
 

@@ -8,14 +8,11 @@ from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 
-from simsched.formats.rfc.clock import ClockDocument
-from simsched.workload.flat_counts import procs_of
-from simsched.workload.transforms.transforms import seconds_of
+from simsched.formats.rfc.clock import Clock, ClockDocument
+from simsched.workload.job import Workload, procs_of, seconds_of
 
 if TYPE_CHECKING:
     from simsched.arrays import Floats
-    from simsched.formats.rfc.clock import Clock
-    from simsched.workload.job import Workload
 
 
 WEEK = 7 * 86400
@@ -185,15 +182,11 @@ def describe(workload: Workload, *, capacity: int | None = None) -> WorkloadSumm
     """
     jobs = workload.jobs
     submit = np.array([job.submit for job in jobs], dtype=float)
-    procs = np.array([procs_of(job.procs, job.jobspec) for job in jobs], dtype=float)
+    procs = np.array([procs_of(job) for job in jobs], dtype=float)
     run = np.array([seconds_of(job) for job in jobs], dtype=float)
     limit = np.array([np.nan if job.duration is None else job.duration for job in jobs], dtype=float)
     work, span = procs * run, float(submit[-1] - submit[0]) if len(jobs) else 0.0
-    if not capacity:
-        stated = workload.header.get("MaxProcs", "").split()
-        capacity = (
-            (int(stated[0]) or None) if stated and stated[0].isdecimal() and len(stated[0]) < 10 else None
-        )
+    capacity = capacity or workload.stated("MaxProcs") or None
     return {
         "name": workload.name,
         "kind": workload.kind,

@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from importlib import import_module
 from itertools import repeat
 from operator import attrgetter
@@ -26,13 +27,15 @@ from simsched.errors import WorkloadError
 
 # A Struct's own signature evaluates its annotations, so these are imported at run time.
 from simsched.formats.jobspec.jobspec import Jobspec  # noqa: TC001
-from simsched.formats.rfc.clock import clock_of
+from simsched.formats.jobspec.validation_rules import KEY
+from simsched.formats.rfc.clock import Clock, clock_of
 from simsched.formats.rfc.dependency import Dependency  # noqa: TC001
+from simsched.formats.text.immutable import FrozenDict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from simsched.formats.rfc.clock import Clock
+    from simsched.formats.jobspec.vertex import ResourceVertex
 
 
 MOST_INDEX = 4_000_000
@@ -133,9 +136,6 @@ def limit_of_line(line: str) -> int | None:
     return int(found[2]) if found is not None and int(found[2]) else None
 
 
-# A Struct's own signature evaluates its annotations, so these are imported at run time.
-
-
 MAX_JOBS = 10_000_000
 """The most jobs that a document, a model or a transform makes."""
 
@@ -197,6 +197,70 @@ class Job(msgspec.Struct, frozen=True, gc=False, repr_omit_defaults=True):
         known = {name: value for name in self.__struct_fields__ if (value := getattr(self, name))}
         known["jobspec"] = self.jobspec.to_shape()
         return html_table(f"job {self.id}", [(name, str(value)) for name, value in known.items()])
+
+
+# --- flat counts of a request, for formats and figures that have nothing else
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """The least that a request takes: units per type over all its copies."""
+
+    nodes: int
+    slots: int
+    cores: int
+    gpus: int
+
+    @property
+    def procs(self) -> int:
+        """Processors as flat formats count them: cores, else slots, else nodes, at least 1."""
+        return self.cores or self.slots or self.nodes or 1
+
+
+@lru_cache(maxsize=65536)
+def demand(jobspec: Jobspec) -> Demand:
+    """Return the least that a request takes; `nodes` is 0 if it has no node vertex.
+
+    >>> from simsched.formats.jobspec.jobspec import Jobspec
+    >>> demand(Jobspec.from_shape("node=2/slot=3/[core=4;gpu]"))
+    Demand(nodes=2, slots=6, cores=24, gpus=6)
+    """
+    found = {"node": 0, "slot": 0, "core": 0, "gpu": 0}
+    for kind, units in _units(jobspec.resources, 1):
+        if kind in found:
+            found[kind] += units
+    return Demand(found["node"], found["slot"], found["core"], found["gpu"])
+
+
+def _units(vertices: tuple[ResourceVertex, ...], copies: int) -> Iterator[tuple[str, int]]:
+    for vertex in vertices:
+        units = copies * vertex.count.min
+        yield vertex.type, units
+        yield from _units(vertex.with_, units)
+
+
+def bare(jobspec: Jobspec) -> Jobspec:
+    """Return the request alone, without the attributes that a `Job` has itself (limit, queue, name …).
+
+    So equal requests share one jobspec, whatever their users.
+    """
+    kept = {key: jobspec.system[key] for key in ("constraints", KEY) if key in jobspec.system}
+    return replace(jobspec, attributes=FrozenDict(system=FrozenDict(duration=0.0, **kept)))
+
+
+def procs_of(job: Job) -> int:
+    """Return the trace's own processor count, or the request's."""
+    return job.procs if job.procs is not None else demand(job.jobspec).procs
+
+
+def seconds_of(job: Job) -> float:
+    """Return how long the job runs: its run time, or its limit, or 0 where neither is known."""
+    return job.runtime if job.runtime is not None else (job.duration or 0)
+
+
+def work_of(job: Job) -> float:
+    """Return the processor-seconds that the job runs (to its limit where the run time is unknown)."""
+    return procs_of(job) * seconds_of(job)
 
 
 class Skip(msgspec.Struct, frozen=True, gc=False):
@@ -321,6 +385,16 @@ class Workload:
         workload: Workload = import_module("simsched.workload.load").load_workload(frame, map=map, **options)
         return workload
 
+    def stated(self, key: str) -> int | None:
+        """Return the whole number with which a value of the header begins; None for another value, or none.
+
+        >>> jobs = Workload((), header={"MaxProcs": "128 (64 nodes)", "MaxNodes": "1,000"})
+        >>> jobs.stated("MaxProcs"), jobs.stated("MaxNodes")
+        (128, None)
+        """
+        found = re.match(r"\s*([0-9]{1,11})(?![.,]?[0-9])", self.header.get(key, ""))
+        return int(found[1]) if found else None
+
     @property
     def span(self) -> tuple[float, float]:
         """First and last submit time in seconds; (0, 0) of an empty workload."""
@@ -364,6 +438,10 @@ def _together(places: list[str]) -> str:
             " "
         )
     return ", ".join(places)
+
+
+change = msgspec.structs.replace
+"""Returns a job with some fields changed."""
 
 
 def jobs_of(columns: Mapping[str, Iterable[Any]]) -> Iterator[Job]:
@@ -439,9 +517,8 @@ def job_array(job: Job, tasks: str) -> tuple[Job, ...]:
     """
     indices, limit = parse_tasks(tasks, "tasks")
     array = str(job.id)
-    replace = msgspec.structs.replace
     return tuple(
-        replace(job, id=f"{array}_{index}", array_task=ArrayTask(array, index, limit)) for index in indices
+        change(job, id=f"{array}_{index}", array_task=ArrayTask(array, index, limit)) for index in indices
     )
 
 

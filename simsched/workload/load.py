@@ -1,4 +1,7 @@
-"""`load_workload`: any workload file or bundled name, recognised by its content."""
+"""`load_workload`: any workload file or bundled name, recognised by its content.
+
+Readers of job logs from other packages are taken by name (``--as``), as objects, or by content.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +19,58 @@ from simsched.errors import ConfigError, LimitError, SimschedError
 from simsched.formats.rfc.clock import dated_header, parse_date, zone_name
 from simsched.formats.text.documents import name_of
 from simsched.garbage import collector_paused
+from simsched.plugins.plugin_errors import failed
+from simsched.plugins.plugin_errors import name_of as plugin_name
+from simsched.plugins.plugin_kind import PluginKind
 from simsched.workload.job import Job, Workload
 from simsched.workload.mapping import JobMap, ReadOptions, SiteReading
-from simsched.workload.reader_plugins import KIND, given_reader, recognising_reader
 from simsched.workload.source import Source, is_parquet
+
+
+class WorkloadReader(Protocol):
+    """Reads a log; its keyword-only arguments are options.
+
+    If it has a method ``recognises(line)``, that is called with the first line of a file that is not blank,
+    and the reader is used for the files for which it returns true.
+    """
+
+    def __call__(self, lines: Iterable[str], reading: ReadOptions) -> Workload:
+        """Return the workload of the lines of a log."""
+
+
+KIND = PluginKind("workload reader", "simsched.workload_readers", WorkloadReader)
+
+
+@dataclass(frozen=True, slots=True)
+class PluginReader:
+    """A reader of another package, whose failures and answers name it; it reads as `Format` does."""
+
+    function: WorkloadReader
+    name: str
+
+    def read(self, source: Source, reading: ReadOptions) -> Workload:
+        """Read the lines of a source; PluginError if the reader fails or returns no workload."""
+        with closing(source.lines()) as lines, KIND.named(self.function, self.name):
+            found: Any = self.function(lines, reading)
+        if not isinstance(found, Workload):
+            problem = f"returned {type(found).__name__}, not a Workload"
+            raise failed(KIND.word, self.function, problem, self.name)
+        return found
+
+
+def recognising_reader(head: str) -> PluginReader | None:
+    """Return the installed reader that recognises a text by its first line; None if none does."""
+    line = next((line.strip() for line in head.splitlines() if line.strip()), "")
+    for name in KIND.names() if line else ():
+        recognises = getattr(KIND.found(name), "recognises", None)
+        if recognises is None:
+            continue
+        reader = KIND.installed(name)
+        assert reader is not None
+        with KIND.named(reader, name):
+            if reader.recognises(line):
+                return PluginReader(reader, name)
+    return None
 
 
 class Frame(Protocol):
@@ -34,7 +85,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from simsched.formats.sss.expressions import Names
-    from simsched.workload.reader_plugins import PluginReader, WorkloadReader
     from simsched.workload.readers.tables.column_map import ColumnMap
 
     WorkloadLike: TypeAlias = Workload | str | Path | Source | Frame | Iterable[Job | Mapping[str, Any]]
@@ -58,8 +108,7 @@ class Format:
             return self.parse(source, reading)
         if self.reads == "text":
             return self.parse(source.text(), reading)
-        # The jobs stay, and the collector would walk all of them again and again.
-        with collector_paused(), closing(source.lines()) as lines:  # a reader may stop before the end
+        with closing(source.lines()) as lines:  # a reader may stop before the end
             return self.parse(lines, reading)
 
     def parse(self, content: Any, reading: ReadOptions) -> Workload:
@@ -67,7 +116,7 @@ class Format:
         from importlib import import_module
 
         function = getattr(import_module(f"simsched.workload.{self.folder}.{self.module}"), self.function)
-        with collector_paused():
+        with collector_paused():  # the jobs stay, and it would walk all of them again and again
             workload: Workload = function(content, reading)
         return workload
 
@@ -75,7 +124,7 @@ class Format:
 #: Name (``--as``) → format.
 READERS = {
     "swf": Format("swf", "read_swf", "text", "Standard Workload Format of the Parallel Workloads Archive"),
-    "gwf": Format("gwf", "read_gwf", "lines", "Grid Workload Format of the Grid Workloads Archive"),
+    "gwf": Format("swf", "read_gwf", "lines", "Grid Workload Format of the Grid Workloads Archive"),
     "jobs": Format("jobs_yaml", "read_jobs_yaml", "text", "jobs.yaml: a list of shapes, jobspecs or files"),
     "jsonl": Format("job_lines", "read_jsonl", "lines", "JSON Lines of the same"),
     "sacct": Format("sacct", "read_sacct", "lines", "Slurm accounting, sacct -P"),
@@ -96,7 +145,7 @@ READERS = {
         "tables.table_reader", "read_table", "source", "tables of jobs: CSV, Parquet, JSON, by a column map"
     ),
     "model": Format(
-        "mix", "read_model", "text", "a model: classes or parts, from which jobs are drawn", "models"
+        "model_files", "read_model", "text", "a model: classes or parts, from which jobs are drawn", "models"
     ),
 }
 STATED = ("jobs", "jsonl", "sss", "model")
@@ -157,7 +206,15 @@ def load_workload(
     FormatError, WorkloadError : the content cannot be read, or a record is ignored under `strict`.
     """
     table, map, columns = _column_map(map, columns)  # noqa: A001
-    _check_arguments(procs_per_node, limit, names, seed)
+    check_whole("seed", seed)
+    check_callable("names", names)
+    if procs_per_node is not None:
+        check("procs_per_node", procs_per_node, int, "a whole number of 1 or more")
+    if limit is not None:
+        check_whole("limit", limit)
+    constrained = frozenset(texts("constrain", constrain))
+    if unknown := sorted(constrained - {"features", "partition"}):
+        raise ConfigError(f"cannot constrain by {unknown[0]!r}", expected="features, partition")
     source, given = (_FRAME, "data frame") if is_frame(path_or_bundled) else _opened(path_or_bundled)
     check("time_zone", time_zone, str | None, "the name of a time zone")
     zone = None if time_zone is None else zone_name(time_zone, "time_zone")
@@ -171,7 +228,7 @@ def load_workload(
         procs_per_node=procs_per_node,
         strict=strict,
         limit=limit,
-        constrain=_constrain(constrain),
+        constrain=constrained,
         names=names,
         columns=columns,
         delimiter=_text_option("delimiter", delimiter),
@@ -190,7 +247,7 @@ def _read_as_given(
     """Read a source, or a data frame; errors have the path as the user gave it."""
     if is_frame(source):
         if reading.table is None:
-            from simsched.workload.readers.tables.own_frame import is_own_frame, read_own_frame
+            from simsched.workload.readers.job_lines import is_own_frame, read_own_frame
 
             if is_own_frame(source):
                 return read_own_frame(source, reading)
@@ -310,15 +367,6 @@ def _text_option(name: str, value: object) -> str | None:
     return text
 
 
-def _check_arguments(procs_per_node: object, limit: object, names: object, seed: object) -> None:
-    check_whole("seed", seed)
-    check_callable("names", names)
-    if procs_per_node is not None:
-        check("procs_per_node", procs_per_node, int, "a whole number of 1 or more")
-    if limit is not None:
-        check_whole("limit", limit)
-
-
 def _opened(given: str | Path | Source) -> tuple[Source, str]:
     """Return the source of a workload, and its name in messages."""
     if isinstance(given, Source):
@@ -336,25 +384,19 @@ def resolve_workload(path: str | Path) -> Path:
     return bundled.resolve("workloads", path)
 
 
-def _constrain(words: Iterable[str]) -> frozenset[str]:
-    found = frozenset(texts("constrain", words))
-    unknown = sorted(found - {"features", "partition"})
-    if unknown:
-        raise ConfigError(f"cannot constrain by {unknown[0]!r}", expected="features, partition")
-    return found
-
-
 def _insisted(kind: str | WorkloadReader) -> Format | PluginReader:
-    found = READERS.get(kind) if isinstance(kind, str) else None
-    if found is not None:
-        return found
-    if not isinstance(kind, str) and not KIND.fits(kind):
-        raise wrong("as_", kind, f"one of {', '.join(READERS)}, or a reader")
-    plugin = given_reader(kind)
-    if plugin is None:
+    """Return our reader of a format, or one of another package, by name or as an object."""
+    if not isinstance(kind, str):
+        if not KIND.fits(kind):
+            raise wrong("as_", kind, f"one of {', '.join(READERS)}, or a reader")
+        return PluginReader(KIND.checked(kind), plugin_name(kind))
+    if kind in READERS:
+        return READERS[kind]
+    found = KIND.installed(kind)
+    if found is None:
         known = [*READERS, *KIND.names()]
         raise ConfigError(f"unknown workload format {kind!r}", expected=", ".join(known))
-    return plugin
+    return PluginReader(found, kind)
 
 
 _ARCHIVES = (".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz")
@@ -363,9 +405,6 @@ _FRAME = Source(Path("data frame"), "data frame", b"")
 _TABLES = frozenset(("jobs", "jsonl", "sacct-json", "sacct"))
 #: Formats that are tried when no other is recognised.
 _LAST_RESORTS = frozenset(("jobs", "sss"))
-_PBS = re.compile(r"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d;[A-Za-z];")
-_SGE = re.compile(r"(?:[^:]*:){5}\d+:[^:]*:[^:]*:\d+:\d+:\d+:(?:[^:]*:){25}")
-_LSF = re.compile(r'"[A-Z_]+" "\d+(?:\.\d+)*" \d{9,} ')
 _MODEL = re.compile(r"^(?:parts|classes)\s*:", re.MULTILINE)
 """A line of a mix or of the model of a log in YAML, unless one of `_JOBS` is before it."""
 _JOBS = re.compile(r"^(?:jobs\s*:\s*(?:#.*)?$|-)", re.MULTILINE)
@@ -393,45 +432,25 @@ def detect(head: str, name: str = "") -> str:
     model = _MODEL.search(head)
     if model is not None and _JOBS.search(head, 0, model.start()) is None:
         return "model"
-    found = next((kind for kind, shows in _FIRST_LINES if first and shows(first)), None)
-    if found is None and first.startswith("#"):  # the head of an accounting file of Grid Engine, or of GWF
-        record = next((line for line in lines if not line.lstrip().startswith("#")), "")
-        found = "sge" if _SGE.match(record) else "gwf" if _is_gwf(record) else None
-    if found is None and "JobId=" in head:  # after the output of other commands
-        from simsched.formats.machines.recognition import SCONTROL_JOBS, machine_parts
+    from simsched.formats.machines.recognition import SCONTROL_JOBS, log_kind, machine_parts
 
-        found = "squeue-json" if SCONTROL_JOBS in machine_parts(head) else None
+    found = log_kind(head) or next((kind for kind, shows in _FIRST_LINES if first and shows(first)), "")
+    if not found and "JobId=" in head and SCONTROL_JOBS in machine_parts(head):
+        found = "squeue-json"  # after the output of other commands
     return found or otherwise
 
 
-def _is_swf(line: str) -> bool:
-    if line.startswith(";"):
-        return True
-    words = line.split()
-    return len(words) >= 18 and all(re.fullmatch(r"[-+.\deE]+", word) for word in words[:18])
-
-
-def _is_gwf(line: str) -> bool:
-    from simsched.formats.machines.recognition import GWF_RECORD
-
-    return re.match(GWF_RECORD, line) is not None
-
-
 def _is_sacct(line: str) -> bool:
-    from simsched.workload.readers.sacct_lines import delimiter_of
+    from simsched.workload.readers.sacct import delimiter_of
 
     return delimiter_of(line) is not None
 
 
 _FIRST_LINES: tuple[tuple[str, Callable[[str], object]], ...] = (
     ("sss", lambda line: line.startswith("<")),
-    ("gwf", _is_gwf),
-    ("swf", _is_swf),
+    ("swf", re.compile(r";|(?:[-+.\deE]+\s+){17}[-+.\deE]+(?:\s|\Z)").match),
     ("squeue-json", re.compile(r"JobId=\d").match),
     ("sacct", _is_sacct),
-    ("pbs", _PBS.match),
-    ("sge", _SGE.match),
-    ("lsf", _LSF.match),
 )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,7 +9,7 @@ from simsched.errors import WorkloadError
 from simsched.formats.cluster.recipe import MAX_NODES, Amount, PoolSpec, Recipe
 from simsched.formats.machines.description import MachineDescription, NoteCollector
 from simsched.formats.machines.site_facts import MAX_UNITS, grouped, node_of
-from simsched.workload.flat_counts import demand, procs_of
+from simsched.workload.job import demand, procs_of
 
 if TYPE_CHECKING:
     from simsched.workload.job import Job, Workload
@@ -38,7 +37,7 @@ class _Largest:
     def add(self, job: Job) -> None:
         """Enlarge all values to those of a job."""
         least = demand(job.jobspec)
-        procs = max(procs_of(job.procs, job.jobspec), least.cores)
+        procs = max(procs_of(job), least.cores)
         nodes = job.nodes or least.nodes
         self.per_processor = max(self.per_processor, least.cores // (job.procs or procs))
         places = nodes or least.slots
@@ -67,7 +66,11 @@ def machine_of(workload: Workload) -> MachineDescription:
     largest = _Largest()
     for job in workload.jobs:
         largest.add(job)
-    nodes, procs = (_stated(workload, key, notes, where) for key in ("MaxNodes", "MaxProcs"))
+    nodes, procs = (workload.stated(key) or 0 for key in ("MaxNodes", "MaxProcs"))
+    for key in ("MaxNodes", "MaxProcs"):
+        text = workload.header.get(key, "").strip()
+        if text not in ("", "-1", "-1.0") and workload.stated(key) is None:
+            notes.fault(f"{key} of the header is {text[:40]!r}, not a number", where)
     if procs and largest.per_processor > 1:
         text = f"a processor of the trace is {largest.per_processor} cores, as its jobs are mapped"
         notes.assumed(text, where)
@@ -80,7 +83,12 @@ def machine_of(workload: Workload) -> MachineDescription:
         text = f"a job requests {largest.procs:,} processors, but there are {procs:,}: it never starts"
         notes.left_out(text, where)
     shares = _shares(nodes, procs, largest, notes, where)
-    with_gpus = _with_gpus(largest, nodes or procs, notes, where)
+    with_gpus = 0
+    if largest.gpus:  # all nodes have them if the header states a size, else those of one request
+        with_gpus = MAX_NODES if nodes or procs else largest.gpu_nodes
+        which = "each node" if nodes or procs else f"each of {largest.gpu_nodes:,} nodes"
+        units = "1 gpu" if largest.gpus == 1 else f"{largest.gpus} gpus"
+        notes.assumed(f"{units} in {which}, the most that a job requests", where)
     pools: tuple[PoolSpec, ...] = ()
     if largest.memory:
         text = f"{largest.memory:,} KiB of memory in each node, the most that a job requests there"
@@ -93,25 +101,6 @@ def machine_of(workload: Workload) -> MachineDescription:
     _note_names(workload, notes, where)
     recipe = Recipe(name=workload.name or None, groups=grouped(found))
     return MachineDescription(recipe=recipe, notes=notes.notes(), format=FORMAT)
-
-
-def _with_gpus(largest: _Largest, stated: int, notes: NoteCollector, where: str) -> int:
-    """Return the number of nodes with gpus: all if the header states a size, else those of one request."""
-    if not largest.gpus:
-        return 0
-    which = "each node" if stated else f"each of {largest.gpu_nodes:,} nodes"
-    units = "1 gpu" if largest.gpus == 1 else f"{largest.gpus} gpus"
-    notes.assumed(f"{units} in {which}, the most that a job requests", where)
-    return MAX_NODES if stated else largest.gpu_nodes
-
-
-def _stated(workload: Workload, key: str, notes: NoteCollector, where: str) -> int:
-    """Return a number of the header; 0 if it states none."""
-    text = workload.header.get(key, "").strip()
-    found = re.match(r"\d{1,12}\b", text)
-    if text and found is None and text not in ("-1", "-1.0"):
-        notes.fault(f"{key} of the header is {text[:40]!r}, not a number", where)
-    return int(found[0]) if found else 0
 
 
 def _shares(

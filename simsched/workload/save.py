@@ -15,17 +15,14 @@ import msgspec
 
 from simsched.declare.table import fields_of
 from simsched.errors import ConfigError
+from simsched.formats.jobspec.jobspec import Jobspec
+from simsched.formats.rfc.constraint import to_json
 from simsched.formats.rfc.duration import format_date
-from simsched.workload.flat_counts import demand, procs_of
-from simsched.workload.job import Job
+from simsched.workload.job import Job, Skips, Workload, demand, procs_of, seconds_of
 from simsched.workload.readers.jobs_yaml import JobEntry
-from simsched.workload.transforms.transforms import seconds_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
-
-    from simsched.formats.jobspec.jobspec import Jobspec
-    from simsched.workload.job import Skips, Workload
 
 
 class Writer(NamedTuple):
@@ -138,8 +135,6 @@ def kind_of(name: str) -> str:
 
 def losses(workload: Workload, kind: str) -> list[str]:
     """Return the fields that some job has and the format cannot hold."""
-    from simsched.formats.jobspec.jobspec import Jobspec
-
     plain = {one.name: one.default for one in msgspec.structs.fields(Job)}
     found = []
     loses = WRITERS[kind].loses
@@ -204,9 +199,6 @@ def entries(workload: Workload) -> Iterator[dict[str, Any]]:
 
 def _request(jobspec: Jobspec) -> dict[str, Any]:
     """Return the shortest of shape, shape with constraint, and whole jobspec that loses nothing."""
-    from simsched.formats.jobspec.jobspec import Jobspec
-    from simsched.formats.rfc.constraint import to_json
-
     shape, wanted = jobspec.to_shape(), jobspec.constraint
     if jobspec.tasks and Jobspec.from_shape(shape, constraint=wanted) != jobspec:
         return {"jobspec": jobspec.to_dict()}
@@ -238,11 +230,6 @@ DEFAULT_START = 1_704_067_200
 """2024-01-01T00:00:00, second 0 of a workload on a clock of its own."""
 
 
-def _second_zero(workload: Workload) -> int:
-    said = workload.header.get("UnixStartTime", "")
-    return int(said) if said.isascii() and said.isdigit() and len(said) < 12 else DEFAULT_START
-
-
 def write_flux_fiction(workload: Workload) -> Iterator[str]:
     """Yield the lines of a trace, its header first.
 
@@ -250,11 +237,12 @@ def write_flux_fiction(workload: Workload) -> Iterator[str]:
     limits: a job without a number of nodes has one node, and a job without a limit its run time.
     Times are whole seconds, rounded; a run time of 0 becomes a second.
     """
-    base = _second_zero(workload)
+    stated = workload.stated("UnixStartTime")
+    base = DEFAULT_START if stated is None else stated
     yield ",".join(FLUX_FICTION_HEAD)
     for job in workload.jobs:
         least = demand(job.jobspec)
-        counts = job.nodes or least.nodes or 1, procs_of(job.procs, job.jobspec), least.gpus
+        counts = job.nodes or least.nodes or 1, procs_of(job), least.gpus
         yield trace_line(job.id, base + round(job.submit), seconds_of(job), job.duration, *counts)
 
 
@@ -303,7 +291,8 @@ def write_sacct(workload: Workload) -> Iterator[str]:
     Second 0 is the header's ``UnixStartTime``, else the first day of 2024.  A job that
     never waited in a trace starts when it is submitted, or eligible (its begin-time).
     """
-    base = _second_zero(workload)
+    stated = workload.stated("UnixStartTime")
+    base = DEFAULT_START if stated is None else stated
     yield "|".join(SACCT_HEAD)
     for job in workload.jobs:
         submit = base + round(job.submit)
@@ -314,7 +303,7 @@ def write_sacct(workload: Workload) -> Iterator[str]:
         times = (format_date(at).removesuffix("Z") for at in (submit, eligible, start, start + run))
         limit = "UNLIMITED" if job.duration is None else _clock(round(job.duration))
         least = demand(job.jobspec)
-        procs, nodes = procs_of(job.procs, job.jobspec), job.nodes or least.nodes
+        procs, nodes = procs_of(job), job.nodes or least.nodes
         parts = {"cpu": procs, "node": nodes, "gres/gpu": least.gpus}
         tres = ",".join(f"{name}={count}" for name, count in parts.items() if count)
         memory = "" if job.memory is None else f"{job.memory}Kc"
@@ -390,7 +379,7 @@ def _numbers(names: Iterable[str | None]) -> dict[str | None, int]:
 
 def _record(job: Job, ids: Mapping[int | str, int], named: list[int]) -> str:
     user, group, executable, queue, partition = named
-    procs = procs_of(job.procs, job.jobspec)
+    procs = procs_of(job)
     before = -1 if job.preceding is None else ids.get(job.preceding, -1)
     columns = (
         ids[job.id], job.submit, job.wait, job.runtime if job.runtime is not None else job.duration, procs,

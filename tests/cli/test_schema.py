@@ -10,7 +10,7 @@ import pytest
 from simsched.cli import main
 from simsched.errors import ConfigError
 from simsched.simulation.options.run_config import KEYS, from_document
-from simsched.workload.models.mix import model_of
+from simsched.workload.models.model_files import model_of
 from tests.cli.test_bad_rules import EVERYTHING
 
 

@@ -128,7 +128,7 @@ def test_no_copy_of_a_packed_table_has_a_name_while_it_is_read(tmp_path, monkeyp
     from pathlib import Path
 
     from simsched.workload.readers.tables import table_reader
-    from simsched.workload.readers.tables.table_rows import Rows
+    from simsched.workload.readers.tables.table_reader import Rows
 
     seen = []
 

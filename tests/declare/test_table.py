@@ -19,8 +19,7 @@ from simsched.simulation.preemption.preemption_rules import PreemptionRules, Qos
 from simsched.simulation.reservations.reservation_rules import AdvanceReservation
 from simsched.study.search_values import CalibrationRequest, SizingRequest
 from simsched.study.spec.study_tables import StudyTable
-from simsched.workload.models.log_model import JobClass
-from simsched.workload.models.mix import Mix, Part
+from simsched.workload.models.model_files import JobClass, Mix, Part
 from simsched.workload.readers.tables.column_map import ColumnMap
 
 

@@ -82,3 +82,22 @@ def test_strict_ends_at_the_first_fault(tmp_path):
     (tmp_path / "slurm.conf").write_text("NodeName=n[4-1] CPUs=8\n" + NODES + PARTITION)
     with pytest.raises(FormatError, match=r"slurm\.conf:1"):
         import_site(tmp_path, strict=True)
+
+
+@pytest.mark.parametrize(
+    "table",
+    ["username,bank,max_running_jobs,name\nann,b,4,a\nbob,b,4,{}\n", "account,user,shares\nb,a,1\nb,{},4\n"],
+    ids=["limits of flux-accounting", "accounts"],
+)
+def test_a_cell_that_is_too_large_is_named_by_its_line(tmp_path, table):
+    fair_share = "PriorityType=priority/multifactor\nPriorityWeightFairshare=100\n"
+    more = {"table.csv": table.format("y" * 200_000)}
+    with pytest.raises(FormatError, match=r"table.csv:3: the line cannot be read: field larger than"):
+        imported(tmp_path, fair_share + NODES + PARTITION, **more)
+
+
+def test_lines_of_flux_accounting_count_line_breaks_within_quotes(tmp_path):
+    table = 'username,bank,max_running_jobs,name\n"ann","b",4,"a\nb"\nbob,b,many,c\n'
+    site = imported(tmp_path, NODES + PARTITION, **{"table.csv": table})
+    (note,) = [note for note in site.notes if "many" in note.text]
+    assert note.where.endswith("table.csv:4")

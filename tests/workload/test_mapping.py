@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from simsched.errors import ConfigError
 from simsched.formats.rfc.constraint import Properties
-from simsched.workload.flat_counts import demand
+from simsched.workload.job import demand
 from simsched.workload.load import load_workload
 from simsched.workload.mapping import Flat, JobMap, MissingValueError
 

@@ -37,6 +37,26 @@ def test_the_id_of_a_job_of_sacct(tmp_path, id_):
 
 
 @pytest.mark.parametrize("odd", ODD)
+def test_the_limit_of_an_array_of_sacct(tmp_path, odd):
+    log = tmp_path / "log.sacct"
+    log.write_text(SACCT.format("1_7") + SACCT.splitlines()[1].format(f"1_[8-9%{odd}]"))
+    assert [job.array_task.limit for job in load_workload(log).jobs if job.array_task] == [None]
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_the_gpus_of_a_record_with_a_descriptor(tmp_path, odd):
+    log = tmp_path / "log.swf"
+    log.write_text(f"; Version: 2.2\n{RECORD.format(1, 0)} {odd} x:y:2x56\n")
+    assert [(job.nodes, job.procs) for job in load_workload(log).jobs] == [(2, 112)]
+
+
+def test_zeros_before_the_id_of_a_job_of_gwf(tmp_path):
+    log, zeros = tmp_path / "log.gwf", "0" * 5000
+    log.write_text(f"{zeros}1 1000 5 100 4 -1 -1 4 200 -1 1 u g e q p s t UNITARY {'-1 ' * 10}\n")
+    assert [job.id for job in load_workload(log).jobs] == [f"{zeros}1"]
+
+
+@pytest.mark.parametrize("odd", ODD)
 def test_the_number_of_a_job_of_grid_engine(tmp_path, odd):
     log = tmp_path / "accounting"
     log.write_text(f"{sge()}\n{sge(number=odd)}\n")

@@ -21,13 +21,12 @@ from simsched.formats.machines.site_facts import (
     usable_properties,
 )
 from simsched.formats.text.excerpts import place
-from simsched.formats.text.xml_tree import parse_xml
+from simsched.formats.text.xml_tree import Element, parse_xml
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from simsched.formats.machines.description import NoteCollector
-    from simsched.formats.text.xml_tree import Element
 
 FORMAT = "SimGrid platform"
 _MASTER = re.compile(r"master_host\d*")

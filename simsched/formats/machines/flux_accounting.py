@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 from typing import TYPE_CHECKING, Any
 
+from simsched.errors import FormatError
 from simsched.formats.machines.limit_tables import HOLD, REJECT, UNLIMITED, LimitTables
 from simsched.formats.machines.site_facts import SiteFacts
 
@@ -19,13 +20,19 @@ if TYPE_CHECKING:
 
 
 FORMAT = "flux-accounting"
+_OF_USER: dict[str, Any] = {"each": ["user", "account"]}
+_OF_JOB: dict[str, Any] = {"each": "job"}
 _ASSOCIATION = {
     "maxrunningjobs": ("running-jobs", HOLD),
     "maxactivejobs": ("submitted-jobs", REJECT),
     "maxnodes": ("nodes", HOLD),
     "maxcores": ("cores", HOLD),
 }
-_QUEUE = {"maxrunningjobs": ("running-jobs", HOLD), "maxnodesperassoc": ("nodes", HOLD)}
+_QUEUE = {
+    "maxrunningjobs": ("running-jobs", HOLD, _OF_USER),
+    "maxnodesperassoc": ("nodes", HOLD, _OF_USER),
+    "maxnodesperjob": ("nodes", REJECT, _OF_JOB),
+}
 
 
 def read_flux_accounting(text: str, where: str, notes: NoteCollector) -> SiteFacts:
@@ -34,42 +41,43 @@ def read_flux_accounting(text: str, where: str, notes: NoteCollector) -> SiteFac
     Raises
     ------
     FormatError
-        if the table is neither; under strict `notes` for the first value that is not understood.
+        if the table is neither, or has a line that cannot be read; under strict `notes` for the first value
+        that is not understood.
     """
     limits = LimitTables(notes)
     rows = csv.reader(text.splitlines())
-    head = [cell.strip().lower().replace("_", "") for cell in next(rows, [])]
-    if "queue" not in head and not {"username", "bank"} <= set(head):
-        notes.refuse("neither associations nor queues", where, "username,bank,… or queue,…")
-    for number, cells in enumerate(rows, 2):
-        place = f"{where}:{number}"
-        if not any(cells):
-            continue
-        if len(cells) != len(head):
-            notes.fault(f"{len(cells)} columns", place, f"{len(head)}, as in the header")
-            continue
-        values = dict(zip(head, map(str.strip, cells), strict=True))
-        if "queue" in head:
-            _take_queue(limits, values, place)
-        elif values.get("active", "1") not in ("0", "false", "False"):
-            scope = {"user": values["username"], "account": values["bank"]}
-            for key, (quantity, over) in _ASSOCIATION.items():
-                limits.number(scope, quantity, values.get(key), place, over)
+    try:
+        head = [cell.strip().lower().replace("_", "") for cell in next(rows, [])]
+        if "queue" not in head and not {"username", "bank"} <= set(head):
+            notes.refuse("neither associations nor queues", where, "username,bank,… or queue,…")
+        for cells in rows:
+            place = f"{where}:{rows.line_num}"
+            if len(cells) == len(head):
+                values = dict(zip(head, map(str.strip, cells), strict=True))
+                (_take_queue if "queue" in head else _take_association)(limits, values, place)
+            elif any(cells):
+                notes.fault(f"{len(cells)} columns", place, f"{len(head)}, as in the header")
+    except csv.Error as error:  # a cell of more than 128 KB
+        raise FormatError(f"the line cannot be read: {error}", where=f"{where}:{rows.line_num}") from None
     tables = limits.tables()
     return SiteFacts(form=FORMAT, notes=notes, config={"limits": tables} if tables else {})
 
 
+def _take_association(limits: LimitTables, values: Mapping[str, str], where: str) -> None:
+    if values.get("active", "1") not in ("0", "false", "False"):
+        scope: dict[str, Any] = {"user": values["username"], "account": values["bank"]}
+        for key, (quantity, over) in _ASSOCIATION.items():
+            limits.number(scope, quantity, values.get(key), where, over)
+
+
 def _take_queue(limits: LimitTables, values: Mapping[str, str], where: str) -> None:
-    name = values["queue"]
-    each: dict[str, Any] = {"queue": name, "each": ["user", "account"]}
-    for key, (quantity, over) in _QUEUE.items():
-        limits.number(each, quantity, values.get(key), where, over)
-    job: dict[str, Any] = {"queue": name, "each": "job"}
-    limits.number(job, "nodes", values.get("maxnodesperjob"), where, REJECT)
+    queue: dict[str, Any] = {"queue": values["queue"]}
+    for key, (quantity, over, each) in _QUEUE.items():
+        limits.number({**queue, **each}, quantity, values.get(key), where, over)
     minutes = values.get("maxtimeperjob", "")
     if minutes.lower() not in UNLIMITED:
         if minutes.isdecimal() and len(minutes) < 16:
-            limits.add(job, "duration", f"{int(minutes)}m", REJECT)
+            limits.add({**queue, **_OF_JOB}, "duration", f"{int(minutes)}m", REJECT)
         else:
             limits.notes.fault(f"{minutes!r} is not a number of minutes", where, "a whole number")
     if values.get("minnodesperjob", "") not in ("", "0", "1"):

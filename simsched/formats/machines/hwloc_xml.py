@@ -19,16 +19,14 @@ from typing import TYPE_CHECKING
 
 from simsched.errors import FormatError, clip
 from simsched.formats.cluster.recipe import Amount, Level, PoolSpec
-from simsched.formats.machines.site_facts import SiteFacts, node_of, usable_host
+from simsched.formats.machines.site_facts import Node, SiteFacts, node_of, usable_host
 from simsched.formats.text.excerpts import place
-from simsched.formats.text.xml_tree import parse_xml
+from simsched.formats.text.xml_tree import Element, parse_xml
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from simsched.formats.machines.description import NoteCollector
-    from simsched.formats.machines.site_facts import Node
-    from simsched.formats.text.xml_tree import Element
 
 FORMAT = "hwloc XML"
 BACKENDS = ("CUDA", "NVML", "OpenCL", "RSMI", "LevelZero")
@@ -250,8 +248,11 @@ class _Reader:
             backend = _info(device, "Backend") or device.attribute("subtype") or ""
             if backend not in BACKENDS:
                 continue
-            card = id(self._card(device))
-            if shown.setdefault(card, backend) == backend:  # partitions of one card share the interface
+            card: Element | None = device
+            while card is not None and card.attribute("type") != "PCIDev":
+                card = self.parents.get(id(card))
+            # partitions of one card share the interface; a device around which there is no card is one
+            if shown.setdefault(id(card or device), backend) == backend:
                 count += 1
         if count:
             return count
@@ -263,10 +264,3 @@ class _Reader:
         elif _DISPLAY in kinds:
             self.notes.left_out("graphics cards that no interface for computing shows", self.where)
         return count
-
-    def _card(self, device: Element) -> Element:
-        """Return the PCI device around a device of the operating system, or the device itself."""
-        above: Element | None = device
-        while above is not None and above.attribute("type") != "PCIDev":
-            above = self.parents.get(id(above))
-        return above or device

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from simsched.errors import FormatError, SimschedError, clip
 from simsched.formats.cluster.recipe import MAX_NODES, Recipe
 from simsched.formats.machines import recognition
-from simsched.formats.machines.description import MachineDescription, NoteCollector
-from simsched.formats.machines.site_facts import SiteFacts, grouped, joined, name_queues
+from simsched.formats.machines.description import Content, MachineDescription, NoteCollector
+from simsched.formats.machines.site_facts import Node, SiteFacts, grouped, joined, name_queues
 from simsched.formats.machines.slurm.notation import EVERY_NODE
 from simsched.formats.machines.slurm.reservation_lines import on_known_nodes
 from simsched.formats.machines.slurm.slurm_records import SlurmRecords
@@ -19,16 +19,12 @@ from simsched.formats.machines.slurm.understanding import facts_of
 from simsched.formats.rfc.hostlist import Hostlist, encode_hosts
 from simsched.formats.text import sniffing
 from simsched.formats.text.decompression import opened
-from simsched.formats.text.documents import name_of, opener, read_text, text_of_bytes
+from simsched.formats.text.documents import OpenFile, name_of, opener, read_text, text_of_bytes
 from simsched.formats.text.json_text import load_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
-
-    from simsched.formats.machines.description import Content
-    from simsched.formats.machines.site_facts import Node
-    from simsched.formats.text.documents import OpenFile
 
 
 def understood(

@@ -18,6 +18,7 @@ from simsched.formats.text.sniffing import HEAD, Outline, detect_kind, outline
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+
 CLUSTER, WORKLOAD, REQUEST = "cluster", "workload", "request"
 SCONTROL, SLURM_CONF, FLUX_CONFIG = "the output of scontrol", "slurm.conf", "a Flux configuration (TOML)"
 SCONTROL_JOBS = "the output of scontrol show job"
@@ -25,7 +26,6 @@ GRES_CONF, TOPOLOGY_CONF, CGROUP_CONF = "gres.conf", "topology.conf", "cgroup.co
 FLUX_LIST, FLUX_STATUS = "the output of flux resource list", "the output of flux resource status"
 PBSNODES, QMGR = "the output of pbsnodes", "the output of qmgr (print server)"
 HWLOC, PLATFORM = "hwloc XML", "a SimGrid platform"
-GWF = "the Grid Workload Format"
 SACCTMGR, SACCTMGR_DUMP = "the output of sacctmgr show", "the output of sacctmgr dump"
 FLUX_ACCOUNTING = "a table of flux-accounting"
 
@@ -83,7 +83,7 @@ def look_of(text: str, first: str = "") -> Look | None:
     ]
     if begin == "<":
         return _of_role([*machines, *_matching(_XML, text[:HEAD])], first)
-    found = [*_matching(_LINES, text[:HEAD]), *machines, *_yaml_looks(text)]
+    found = [*_matching((*LOGS.values(), *_OTHERS), text[:HEAD]), *machines, *_yaml_looks(text)]
     return _of_role(found, first) or next(
         (look for test in (_headless, _table) if (look := test(text[:HEAD])) is not None), None
     )
@@ -158,13 +158,7 @@ _SLURM_ANSWERS = {
     "instances": "sacctmgr show instance --json",
     "steps": "scontrol show step --json",
 }
-
-
-def slurm_answer(keys: Outline) -> str:
-    """Return the command whose JSON a document is, if simsched reads nothing of it; empty otherwise."""
-    if keys.keys().isdisjoint(("meta", "errors")):
-        return ""
-    return next((command for key, command in _SLURM_ANSWERS.items() if key in keys), "")
+"""Key of an answer of Slurm of which simsched reads nothing → the command."""
 
 
 _JOBS_OF = (
@@ -212,9 +206,10 @@ def _document_looks(keys: Outline) -> Iterator[Look]:
         yield Look("qstat -f -F json", advice="the accounting logs of PBS are read")
     if "kind" in keys and {"running", "waiting"} & keys.keys():
         yield QUEUE_SNAPSHOT
-    answer = slurm_answer(keys)
-    if answer:
-        yield Look(answer)
+    if not keys.keys().isdisjoint(("meta", "errors")):
+        answer = next((command for key, command in _SLURM_ANSWERS.items() if key in keys), "")
+        if answer:
+            yield Look(answer)
 
 
 # -- texts: their lines --------------------------------------------------------------------------
@@ -252,10 +247,6 @@ _RECORDS = (SCONTROL, SCONTROL_JOBS)
 _TRAILER = re.compile(r"Slurmctld\(|\S+ is (?:UP|DOWN)\b|No .* in the system|.*:\Z", re.IGNORECASE)
 """Lines of scontrol beside its records."""
 _PBS_VALUE = re.compile(r"[ \t]+\w[\w.-]* = ")
-GWF_RECORD = (
-    r"[ \t]*\d+(?:[ \t]+-?\d+(?:\.\d+)?){10}(?:[ \t]+\S+){7}[ \t]+(?:UNITARY|-1|[A-Z]\S*)(?:[ \t]+\S+){8}"
-)
-"""Numbers up to the status, then names; the 19th of them is the structure of the job."""
 _SHOWN = re.compile(
     r"\s(?:CPUAlloc|CPUTot|CPUErr|CPUEfctv|CPULoad|AvailableFeatures|ActiveFeatures|CfgTRES|AllocTRES|AllocMem|"
     r"FreeMem|SlurmdStartTime|TotalCPUs|TotalNodes|JobDefaults|CoreIDs)=",
@@ -423,21 +414,37 @@ _INSTEAD = {
     IN_COLUMNS: "sacctmgr with -P prints what is read",
 }
 """Kind of text that is not read → what is read in its place."""
-_LINES: tuple[tuple[Look, re.Pattern[str]], ...] = tuple(
+_COMMENTS = r"(?:[ \t\r]*+(?:#[^\n]*+)?\n)*+[ \t]*+"
+# Of GWF, numbers up to the status, then names; the 19th of them is the structure of the job.
+_GWF = r"\d+(?:[ \t]+-?\d+(?:\.\d+)?){10}(?:[ \t]+\S+){7}[ \t]+(?:UNITARY|-1|[A-Z]\S*)(?:[ \t]+\S+){8}"
+LOGS = {
+    kind: (Look(what, WORKLOAD), re.compile(_COMMENTS + record))
+    for kind, what, record in (
+        ("gwf", "the Grid Workload Format", _GWF),
+        ("pbs", "a PBS accounting log", r"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d;[A-Za-z];"),
+        ("lsf", "LSF accounting (lsb.acct)", r'"[A-Z_]+" "\d+(?:\.\d+)*" \d{9,} '),
+        ("sge", "SGE accounting", r"(?:[^:\n]*:){5}\d+:[^:\n]*:[^:\n]*:(?:\d+:){3}(?:[^:\n]*:){25}"),
+    )
+}
+"""Format of logs → its look, and its first record, which comments may be before."""
+_OTHERS = tuple(
     (Look(what, role, _INSTEAD.get(what, "")), re.compile(pattern))
     for what, role, pattern in (
-        (GWF, WORKLOAD, r"(?:[ \t]*(?:#[^\n]*)?\n)*" + GWF_RECORD),
         ("an SWF trace", WORKLOAD, r"\s*;\s*\w+\s*:|\s*(?:-?\d+(?:\.\d+)?[ \t]+){17}-?\d"),
         ("sacct", WORKLOAD, r'(?i)(?=[^\n]*\bjobid(?:raw)?"?[|,;\t^~@#])[^\n]*\bsubmit\b'),
-        ("a PBS accounting log", WORKLOAD, r"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d;[A-Za-z];"),
-        ("LSF accounting (lsb.acct)", WORKLOAD, r'"[A-Z_]+" "\d+(?:\.\d+)*" \d{9,}'),
-        ("SGE accounting", WORKLOAD, r"(?:#[^\n]*\n)*(?:[^:\n]*:){5}\d+:(?:[^:\n]*:){30}"),
         ("squeue's table", "", r"\s*JOBID\b[^\n]*\b(?:ST|STATE|NODELIST)\b"),
         ("sinfo's table", "", _SINFO),
         (PBS_SCRIPT, "", r"(?s)(?:#![^\n]*\n)?(?:[ \t]*(?:#[^\n]*)?\n){0,50}?#(?:PBS|BSUB)[ \t]+-"),
         (IN_COLUMNS, "", r"[ \t]*(?:Name|Cluster|Account)[ \t][^\n]*\n-[- \t\r]*\n"),
     )
 )
+
+
+def log_kind(head: str) -> str:
+    """Return the format in `LOGS` that the beginning of a text shows; empty if it is none of them."""
+    return next((kind for kind, (_, record) in LOGS.items() if record.match(head)), "")
+
+
 _XML = (
     (Look("GRUG", CLUSTER), re.compile(r"(?s)[^\0]*?<graphml\b")),
     (Look("SSS Job Objects", WORKLOAD), re.compile(r"(?s)[^\0]*?<(?:\w+:)?(?:Job|Jobs|JobGroup)\b")),

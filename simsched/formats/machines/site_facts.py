@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import ClusterError, FormatError, clip
-from simsched.formats.cluster.recipe import MAX_NODES, NodeGroup
+from simsched.formats.cluster.recipe import MAX_NODES, NodeGroup, PoolSpec, SwitchTree
 from simsched.formats.rfc.hostlist import Hostlist, encode_hosts, split_name
 from simsched.formats.rfc.idset import Idset
 from simsched.formats.rfc.names import FORBIDDEN, check_host, check_property
@@ -17,7 +17,6 @@ from simsched.formats.rfc.names import FORBIDDEN, check_host, check_property
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from simsched.formats.cluster.recipe import PoolSpec, SwitchTree
     from simsched.formats.machines.description import NoteCollector
 
 

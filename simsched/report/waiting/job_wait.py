@@ -45,7 +45,7 @@ from simsched.report.waiting.noted_limits import LIMIT
 from simsched.report.waiting.wait_causes import WaitCauses
 from simsched.simulation.forecast.start_times import started_at
 from simsched.simulation.options.run_config import from_document
-from simsched.workload.queue_snapshot.snapshot import with_fields
+from simsched.workload.job import change
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -415,7 +415,7 @@ class _Inquiry:
         at = next(at for at, job in enumerate(jobs) if str(job.id) == self.name)
 
         def starts(limit: float) -> bool:
-            changed = (*jobs[:at], with_fields(jobs[at], duration=limit), *jobs[at + 1 :])
+            changed = (*jobs[:at], change(jobs[at], duration=limit), *jobs[at + 1 :])
             workload = replace(self.inputs[1], jobs=changed)
             return started_at(self.inputs[0], workload, at, time, **options) == time
 

@@ -30,9 +30,8 @@ from simsched.simulation.jobs.lifecycle import JobState
 from simsched.simulation.jobs.sizes import plain_units
 from simsched.simulation.options.run_config import make_config
 from simsched.simulation.simulate import engine_of, refuse_time
-from simsched.workload.job import Workload, in_submit_order
-from simsched.workload.queue_snapshot.load_snapshot import load_queue_snapshot
-from simsched.workload.queue_snapshot.snapshot import QueueSnapshot, with_fields
+from simsched.workload.job import Workload, change, in_submit_order
+from simsched.workload.queue_snapshot import QueueSnapshot, load_queue_snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -46,7 +45,7 @@ if TYPE_CHECKING:
     from simsched.simulation.forecast.start_times import Forecast
     from simsched.simulation.options.run_config import RunConfig
     from simsched.workload.job import Job
-    from simsched.workload.queue_snapshot.snapshot import RunningJob, WaitingJob
+    from simsched.workload.queue_snapshot import RunningJob, WaitingJob
 
 
 def held_by(running: Sequence[RunningJob], index: Index, *, whole: bool = False) -> list[Selection]:
@@ -384,7 +383,7 @@ def _as_running(run: RunningJob, jobspec: Jobspec) -> Job:
     """Return a running job as the engine takes it: it lasts from its start to its expected end."""
     lasts = run.end - run.start
     limit, runtime = (None, FOR_EVER) if lasts == NEVER else (lasts, lasts)
-    return with_fields(run.job, jobspec=jobspec, duration=limit, runtime=runtime)
+    return change(run.job, jobspec=jobspec, duration=limit, runtime=runtime)
 
 
 def _as_waiting(waits: WaitingJob) -> Job:
@@ -394,7 +393,7 @@ def _as_waiting(waits: WaitingJob) -> Job:
     made another of it, and like it holds a job where it is 0.
     """
     job = waits.job
-    return with_fields(
+    return change(
         job,
         urgency=job.urgency if job.priority is None else min(job.priority, MOST_PRIORITY),
         hold=job.hold or job.urgency == 0 or waits.reason is not None,

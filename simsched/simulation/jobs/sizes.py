@@ -3,7 +3,7 @@
 A job counts with its allocation, not with its request: a node that is claimed exclusively counts with all its
 units, and under a match policy of whole nodes every node does.  Before the start the allocation may depend on
 the placement, so `Sizes` finds the least that any placement on the idle cluster gives, and whether that is
-what every placement gives.  `workload.flat_counts` counts the units in a request without a cluster, for
+what every placement gives.  `workload.job.demand` counts the units in a request without a cluster, for
 formats that have no more than counts.
 """
 

@@ -269,7 +269,7 @@ def draw(source: TaskInput, seed: int) -> Workload:
     from simsched.formats.text.json_text import load_json
     from simsched.workload.mapping import JobMap
     from simsched.workload.models.lublin import LublinWorkload
-    from simsched.workload.models.mix import model_of
+    from simsched.workload.models.model_files import model_of
 
     document = load_json(source.text or "", source.name)
     if "mix" in document:

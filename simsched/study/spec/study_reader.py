@@ -152,7 +152,7 @@ class StudyReader:
 
 def model_in(path: Path) -> dict[str, Any] | None:
     """Return the model that a YAML or JSON file describes (a mix, the model of a log), or None."""
-    from simsched.workload.models.mix import is_model_document
+    from simsched.workload.models.model_files import is_model_document
 
     if path.suffix not in (".yaml", ".yml", ".json") or not path.is_file():
         return None

@@ -1,8 +1,11 @@
-"""A model of a log: jobs in classes by k-means, and the empirical distributions of each class.
+"""A model of a log: jobs in classes by k-means, and the empirical distributions of each class; and its check.
 
 The classes are of jobs with and without gpus and limits; k-means on the binary logarithms of size, run time,
 limit and activity of the user divides each of them further.  Nothing is random: the same log gives the
 same model.
+
+The check says how far a model is from the log, and from weeks that it did not see.  The distance of two
+workloads is by quantity: Kolmogorov and Smirnov's, and Wasserstein's of logarithms.
 
 References
 ----------
@@ -15,25 +18,39 @@ References
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import log
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any, NotRequired
 
 import numpy as np
 
-from simsched.errors import WorkloadError
-from simsched.workload.flat_counts import demand
-from simsched.workload.models.distribution import Distribution
-from simsched.workload.models.log_model import DAY, HOUR, MONTH, WEEK, JobClass, LogModel, Shares, frequent
+from simsched.declare.answers import OrNull, extended, row_of, written
+from simsched.errors import SimschedError, WorkloadError
+from simsched.formats.jobspec.jobspec import Jobspec
+from simsched.formats.rfc.clock import later_header
+from simsched.workload.job import Job, Workload, demand
+from simsched.workload.models.model_files import (
+    DAY,
+    HOUR,
+    MONTH,
+    WEEK,
+    Distribution,
+    JobClass,
+    LogModel,
+    Shares,
+    frequent,
+)
+from simsched.workload.transforms.transforms import time_slice
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import numpy.typing as npt
 
     from simsched.arrays import Floats, Integers
-    from simsched.formats.jobspec.jobspec import Jobspec
-    from simsched.workload.job import Job, Workload
 
     Flags = npt.NDArray[np.bool_]
+
 
 _ROUNDS = 50
 _FEWEST = 20
@@ -193,10 +210,8 @@ def _header(workload: Workload, begin: float) -> dict[str, str]:
     clock = workload.clock
     if clock is not None:
         found = {"UnixStartTime": f"{round(clock.origin + begin)}", "TimeZoneString": clock.zone}
-    text = workload.header.get("MaxProcs", "").split()
-    if text and text[0].isdecimal() and len(text[0]) < 10 and int(text[0]) > 0:
-        found["MaxProcs"] = text[0]
-    return found
+    processors = workload.stated("MaxProcs")
+    return {**found, "MaxProcs": str(processors)} if processors else found
 
 
 def _growth(submit: Floats, span: float) -> float:
@@ -329,8 +344,6 @@ def _shares(found: tuple[Floats, Integers]) -> Shares[float]:
 
 def _requests(specs: list[Jobspec]) -> Shares[Jobspec]:
     """Return the most frequent requests, ascending by size; each rare one counts as the nearest in size."""
-    from simsched.formats.jobspec.jobspec import Jobspec
-
     texts = {id(spec): spec.to_shape() for spec in {id(spec): spec for spec in specs}.values()}
     counts = Counter(texts[id(spec)] for spec in specs)
     sizes = {text: demand(Jobspec.from_shape(text)).procs for text in counts}
@@ -417,3 +430,151 @@ def _name(table: LogColumns, place: Integers, names: dict[str, int]) -> str:
     name = f"{'gpu-' if table.gpus[place[0]] > 0 else ''}{size:.0f}p-{run / length:.0f}{unit}"
     names[name] = names.get(name, 0) + 1
     return name if names[name] == 1 else f"{name}-{names[name]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Distance:
+    """How far two samples are apart: `ks` from 0 to 1, and `factor`.
+
+    `ks` is the greatest difference of the distribution functions.  `factor` is exp(W), where W is
+    Wasserstein's distance of the logarithms: the factor by which values of one rank differ on (geometric)
+    average.
+    `factor` is NaN for the hour of the week, which has no ratio.
+    """
+
+    ks: float
+    factor: OrNull
+
+
+def quantities(workload: Workload) -> dict[str, Floats]:
+    """Return the samples of each quantity of a workload, by name; a quantity that is not known is absent."""
+    table = LogColumns.of(workload)
+    memory = np.array([job.memory for job in table.jobs if job.memory], dtype=float)
+    found = {
+        "size": table.size,
+        "run time": table.run,
+        "limit": table.limit[~np.isnan(table.limit)],
+        "run time / limit": (table.run / table.limit)[~np.isnan(table.limit)],
+        "work of a job": table.size * table.run,
+        "memory": memory,
+        "gap": np.diff(table.submit),
+        "hour of the week": (table.local // HOUR + 72) % 168,
+        "jobs of a day": np.bincount(((table.local - table.local[0]) // DAY).astype(np.int64)).astype(float),
+    }
+    if (table.user >= 0).any():
+        found["jobs of a user"] = np.unique(table.user[table.user >= 0], return_counts=True)[1].astype(float)
+    return {name: values for name, values in found.items() if len(values)}
+
+
+def distances(one: Workload, two: Workload) -> dict[str, Distance]:
+    """Return the distance of two workloads, for each quantity that both have."""
+    first, second = quantities(one), quantities(two)
+    return {name: distance(first[name], second[name], name) for name in first if name in second}
+
+
+def distance(one: Floats, two: Floats, name: str = "") -> Distance:
+    """Return the distance of two samples.
+
+    >>> import numpy as np
+    >>> distance(np.array([1.0, 2.0]), np.array([2.0, 4.0]))
+    Distance(ks=0.5, factor=2.0)
+    """
+    grid = np.union1d(one, two)
+    gaps = [np.searchsorted(np.sort(sample), grid, side="right") / len(sample) for sample in (one, two)]
+    ks = float(np.abs(gaps[0] - gaps[1]).max())
+    if name == "hour of the week":
+        return Distance(ks, float("nan"))
+    # From one second (or unit) up: below it, ratios mean nothing, but for shares of the limit.
+    least = 0.001 if name == "run time / limit" else 1.0
+    levels = (np.arange(4096) + 0.5) / 4096
+    logs: list[Floats] = []  # by the inverse of the empirical distribution functions
+    for sample in (one, two):
+        ordered = np.sort(np.log(np.maximum(sample, least)))
+        logs.append(ordered[np.minimum((levels * len(ordered)).astype(np.int64), len(ordered) - 1)])
+    return Distance(ks, round(float(np.exp(np.abs(logs[0] - logs[1]).mean())), 12))
+
+
+#: Total of a workload → how it is computed, per week of its span.
+TOTALS: dict[str, Callable[[LogColumns], float]] = {
+    "jobs per week": lambda table: float(len(table.jobs)),
+    "processor-hours per week": lambda table: float((table.size * table.run).sum()) / HOUR,
+}
+
+
+def totals(workload: Workload, span: float) -> dict[str, float]:
+    """Return totals per week of a workload whose jobs are submitted within `span` seconds."""
+    table = LogColumns.of(workload)
+    return {name: total(table) * WEEK / span for name, total in TOTALS.items()}
+
+
+SEEN = 0.75
+"""The share of the time of the log, from its beginning, from which the model that is checked is made."""
+
+
+WEEKS = ("log", "model", "unseen", "unseen_model")
+
+
+@dataclass(frozen=True, slots=True)
+class FitCheck:
+    """Distances by quantity, and totals per week.
+
+    `log` is between the log and a draw of its model.  `unseen` is between the last quarter of the log and a
+    draw of a model of the first three quarters, for that quarter; `itself` is between that quarter and the
+    time before it: how far the log changes.  Both are empty, with the reason in `note`, if the log is too
+    short.  `per_week` has by total its value in the log, the draw, the last quarter and the draw for it.
+    """
+
+    log: dict[str, Distance]
+    unseen: dict[str, Distance]
+    itself: dict[str, Distance]
+    per_week: dict[str, tuple[float, ...]]
+    note: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data for JSON, as `FitAnswer` declares it."""
+        weeks = {name: dict(zip(WEEKS, values, strict=False)) for name, values in self.per_week.items()}
+        found = {**written(self), "per_week": weeks}
+        return {key: value for key, value in found.items() if key != "note" or value}
+
+
+FitAnswer = extended(
+    "FitAnswer", FitCheck, per_week=dict[str, Annotated[dict[str, float], row_of(WEEKS[:2], WEEKS[2:])]],
+    note=NotRequired[str],
+)  # fmt: skip
+
+
+def check_fit(
+    workload: Workload, model: LogModel, rng: np.random.Generator, classes: int = CLASSES
+) -> FitCheck:
+    """Draw from the model, and from a model of three quarters of the log, and compare both with the log."""
+    draws = rng.spawn(2)
+    drawn = model.make(draws[0])
+    span = workload.span[1] - workload.span[0]
+    weeks = [totals(workload, span), totals(drawn, span)]
+    log = distances(workload, drawn)
+    seen, unseen = time_slice(workload, 0, SEEN * span), time_slice(workload, SEEN * span)
+    try:
+        before = fit_log(seen, classes)
+        later = _continued(before, SEEN * span, (1 - SEEN) * span)
+        drawn = later.make(draws[1])
+        held = distances(unseen, drawn), distances(unseen, seen)
+        weeks += [totals(unseen, (1 - SEEN) * span), totals(drawn, (1 - SEEN) * span)]
+        note = ""
+    except SimschedError as error:
+        held, note = ({}, {}), f"not checked on weeks that the model did not see: {error}"
+    return FitCheck(log, *held, {name: tuple(part[name] for part in weeks) for name in TOTALS}, note)
+
+
+def _continued(model: LogModel, after: float, span: float) -> LogModel:
+    """Return the model for the time after `after` seconds, with the growth until then."""
+    # Whole hours, so that the hours of the model are those of the log.
+    whole = after // HOUR * HOUR
+    grown = model.growth ** (whole / MONTH)
+    classes = tuple(one.replace(batches=one.batches * grown) for one in model.classes)
+    header = later_header(model.header, whole)
+    return replace(model, classes=classes, start=model.start + whole, span=span, header=header)
+
+
+def tomorrow(model: LogModel) -> LogModel:
+    """Return the model that begins where its log ends, with the growth until then."""
+    return _continued(model, model.span, model.span)

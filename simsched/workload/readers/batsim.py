@@ -17,17 +17,14 @@ from typing import TYPE_CHECKING, Any
 
 from simsched.errors import WorkloadError, clip
 from simsched.formats.rfc.duration import whole
-from simsched.workload.flat_counts import procs_of
-from simsched.workload.job import Job, assemble
+from simsched.workload.job import Job, Workload, assemble, procs_of, seconds_of
 from simsched.workload.mapping import DEFAULT_TEMPLATE, Flat, ReadOptions
 from simsched.workload.readers import gather as why
 from simsched.workload.readers.gather import Gather
-from simsched.workload.transforms.transforms import seconds_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
-    from simsched.workload.job import Workload
 
 NO_PROFILE = "a profile that is not there"
 IN_ITSELF = "a profile that is part of itself, or nested too deeply"
@@ -163,11 +160,10 @@ def write_batsim(workload: Workload, delay: str = DELAYS[0]) -> Iterator[str]:
 
     ``nb_res`` is the header's ``MaxProcs``, else the largest job.
     """
-    most = max((procs_of(job.procs, job.jobspec) for job in workload.jobs), default=0)
-    said = workload.header.get("MaxProcs", "")
-    total = int(said) if said.isdecimal() and len(said) < 10 else most
+    most = max((procs_of(job) for job in workload.jobs), default=0)
+    stated = workload.stated("MaxProcs")
     yield "{"
-    yield f'"nb_res": {max(total, 1)},'
+    yield f'"nb_res": {max(most if stated is None else stated, 1)},'
     if "Map" in workload.header:
         yield f'"map": {json.dumps(workload.header["Map"])},'
     yield '"jobs": ['
@@ -191,7 +187,7 @@ def _entry(job: Job) -> str:
     entry: dict[str, Any] = {
         "id": str(job.id) if isinstance(job.id, int) and abs(job.id) > MOST_ID else job.id,
         "subtime": job.submit,
-        "res": procs_of(job.procs, job.jobspec),
+        "res": procs_of(job),
         "profile": f"delay{seconds_of(job)}",
     }
     limit = None if job.duration is None else max(job.duration, SHORTEST)
@@ -200,12 +196,7 @@ def _entry(job: Job) -> str:
     return json.dumps(entry, ensure_ascii=False)
 
 
-def _commas(parts: Iterator[str]) -> Iterator[str]:
-    """Yield the parts with a comma behind each but the last."""
-    held: str | None = None
-    for part in parts:
-        if held is not None:
-            yield f"{held},"
-        held = part
-    if held is not None:
-        yield held
+def _commas(parts: Iterable[str]) -> list[str]:
+    """Return the parts with a comma behind each but the last."""
+    listed = list(parts)
+    return [*(f"{part}," for part in listed[:-1]), *listed[-1:]]

@@ -18,14 +18,13 @@ from lzma import LZMAError
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from simsched.errors import FormatError, LimitError, SimschedError, WorkloadError, first_line
 from simsched.files import scratch_folder
 from simsched.formats.rfc.dependency import JOB_SCHEMES
 from simsched.formats.rfc.duration import whole
+from simsched.formats.text.json_text import decode_json_bulk, load_json
 from simsched.workload.dependencies import met, refuse_cycles
-from simsched.workload.flat_counts import bare
+from simsched.workload.job import Job, Workload, bare, change
 from simsched.workload.mapping import Flat, ReadOptions
 from simsched.workload.readers import gather as why
 from simsched.workload.readers.gather import Gather, hosts_of
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
 
     from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.formats.rfc.eventlog import Event
-    from simsched.workload.job import Job, Workload
 
 
 _NUMBERS = ("t_submit", "t_run", "t_cleanup", "t_inactive", "duration")
@@ -88,7 +86,6 @@ def jobs_of(text: str, source: str) -> Iterator[tuple[str, Any]]:
 
     In place of a line that is not JSON, there is the error that names it.
     """
-    from simsched.formats.text.json_text import decode_json_bulk
     from simsched.formats.text.sniffing import detect_kind
 
     if detect_kind(text) == "jsonl":
@@ -242,7 +239,7 @@ def _with_dependencies(jobs: list[Job]) -> list[Job]:
                 found.append(item)
             elif (target := ids.get(job_number(item.value))) is not None and target != str(job.id):
                 found.append(replace(met(item), value=target))
-        made.append(msgspec.structs.replace(job, dependencies=tuple(dict.fromkeys(found))))
+        made.append(change(job, dependencies=tuple(dict.fromkeys(found))))
     return made
 
 
@@ -332,7 +329,6 @@ def _granted(folder: Path) -> tuple[int | None, int | None, str | None]:
     if path is None:
         return None, None, None
     from simsched.formats.cluster.rset import ResourceSet
-    from simsched.formats.text.json_text import load_json
 
     text = Source.of(path).text()
     if not text.strip():

@@ -6,7 +6,9 @@ and checkpoints that logs state in columns of their own become attributes of req
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import compress, pairwise
@@ -18,7 +20,11 @@ from msgspec.structs import force_setattr, replace
 
 from simsched.errors import SimschedError
 from simsched.formats.jobspec.heterogeneous import joined
+from simsched.formats.rfc.constraint import And, Constraint, Properties
+from simsched.formats.rfc.dependency import Dependency
 from simsched.formats.rfc.duration import whole
+from simsched.formats.rfc.hostlist import encode_hosts
+from simsched.workload.dependencies import begin_moved
 from simsched.workload.job import Job, Skip, Skips, Workload, assemble, jobs_of
 from simsched.workload.mapping import DEFAULT_TEMPLATE, GPU_TEMPLATE, Flat, MissingValueError
 
@@ -26,8 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from simsched.formats.jobspec.jobspec import Jobspec
-    from simsched.formats.rfc.constraint import Constraint
-    from simsched.formats.rfc.dependency import Dependency
     from simsched.workload.mapping import JobMap, ReadOptions
 
 
@@ -94,6 +98,7 @@ def _sum(counts: Sequence[int | None]) -> int | None:
 
 
 NOT_A_RECORD = "not an accounting record"
+NO_ID = "no job id"
 NO_SUBMIT = "no submit time"
 CANCELLED = "cancelled before it started"
 NEVER_STARTED = "never started"
@@ -120,6 +125,8 @@ LEAVES_OUT = "the requests ("
 #: Texts of logs for a job without nodes.
 NO_HOSTS = frozenset(("", "None", "None assigned", "(null)", "N/A", "Unknown"))
 
+_SEVERAL_BRACKETS = re.compile(r"\][^,\[\]]*\[")
+
 #: Values of one key that a note names.
 _NAMED = 3
 
@@ -130,10 +137,17 @@ LATEST = 253_402_300_800
 def hosts_of(text: str | None) -> str | None:
     """Return the hosts on which a log ran a job, or None for the words that stand for no hosts.
 
-    >>> hosts_of("n[1-4]"), hosts_of("None assigned"), hosts_of(None)
-    ('n[1-4]', None, None)
+    Slurm has names with several pairs of brackets, and RFC 29 does not.
+
+    >>> hosts_of("n[1-4]"), hosts_of("r[0-1]n[1-2]"), hosts_of("None assigned"), hosts_of(None)
+    ('n[1-4]', 'r0n[1-2],r1n[1-2]', None, None)
     """
     kept = (text or "").strip()
+    if kept.count("[") > 1 and _SEVERAL_BRACKETS.search(kept):
+        from simsched.formats.machines.slurm.notation import node_names
+
+        with suppress(SimschedError):  # it is named where it is used
+            kept = encode_hosts(node_names(kept))
     return None if kept in NO_HOSTS else intern(kept)
 
 
@@ -148,8 +162,6 @@ def eligible_at(eligible: float | None, submit: float | None, start: float | Non
     """
     if eligible is None or submit is None or eligible <= submit or (start is not None and eligible > start):
         return ()
-    from simsched.formats.rfc.dependency import Dependency
-
     return (Dependency("begin-time", f"{eligible:.15g}"),)
 
 
@@ -251,7 +263,9 @@ class Gather:
         heterogeneous job that it is a part of, with the number of the part.
         """
         run = facts["runtime"]
-        if submit is None or not 0 <= submit < LATEST:
+        if facts["id"] == "":
+            self.skip(where, NO_ID)
+        elif submit is None or not 0 <= submit < LATEST:
             self.skip(where, NO_SUBMIT, id_=facts["id"])
         elif isinstance(jobspec, str):
             self.skip(where, jobspec, id_=facts["id"])
@@ -360,7 +374,6 @@ class Gather:
         return self.with_keys[key]
 
     def _constraint(self, partition: str | None, features: str) -> Constraint | None:
-        from simsched.formats.rfc.constraint import And, Properties
         from simsched.workload.readers.slurm_values import features as parse_features
 
         parts: list[Constraint] = []
@@ -393,7 +406,7 @@ class Gather:
         for job in self.jobs:  # nobody else has them yet
             force_setattr(job, "submit", moved(job.submit, base))
             if job.dependencies:
-                after = tuple(on_our_clock(item, base) for item in job.dependencies)
+                after = tuple(begin_moved(item, lambda at: moved(at, base)) for item in job.dependencies)
                 force_setattr(job, "dependencies", after)
             if job.array_task is not None and (most := self.array_limits.get(job.array_task.array)):
                 force_setattr(job, "array_task", replace(job.array_task, limit=most))
@@ -434,15 +447,6 @@ class Gather:
             listed = ", ".join(f"{name} ({count:,})" for name, count in self.other_types.items())
             why = "a run with --site requests them" if self.reading.on_site is None else "the site has none"
             yield f"any gpu serves requests for gpus of these types: {listed}; {why}"
-
-
-def on_our_clock(item: Dependency, base: float) -> Dependency:
-    """Return a begin-time after second 0; other dependencies as they are."""
-    if item.scheme != "begin-time":
-        return item
-    from simsched.formats.rfc.dependency import Dependency
-
-    return Dependency(item.scheme, f"{max(0.0, moved(float(item.value), base)):.15g}", item.params)
 
 
 def moved(time: float, base: float) -> float:

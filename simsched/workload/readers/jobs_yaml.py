@@ -35,8 +35,11 @@ from simsched.declare.kinds import (
 from simsched.declare.table import Declared, field, given_in
 from simsched.errors import ConfigError, FormatError, LimitError, SimschedError, WorkloadError, clip
 from simsched.formats.jobspec.heterogeneous import joined, part_queues
+from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.formats.rfc import duration
+from simsched.formats.rfc.constraint import And, Constraint, from_json, parse_constraint, to_json
 from simsched.formats.rfc.declared import seconds
+from simsched.formats.text.yaml_text import load_yaml
 from simsched.workload.dependencies import DEPENDS, resolve
 from simsched.workload.job import (
     MAX_JOBS,
@@ -45,6 +48,7 @@ from simsched.workload.job import (
     Skips,
     Workload,
     assemble,
+    change,
     in_submit_order,
     parse_tasks,
 )
@@ -54,8 +58,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from simsched.formats.jobspec.fast import Reader
-    from simsched.formats.jobspec.jobspec import Jobspec
-    from simsched.formats.rfc.constraint import Constraint
     from simsched.formats.rfc.dependency import Dependency
 
 
@@ -325,7 +327,6 @@ def _plain_value(value: Any) -> Any:
 def _document(text: str, source: str) -> Any:
     """Return the document of a text of YAML; JSON, which is YAML, is read by its own, faster reader."""
     from simsched.formats.text.json_text import load_json
-    from simsched.formats.text.yaml_text import load_yaml
 
     if text.lstrip("\ufeff \t\r\n")[:1] in {"{", "["}:
         try:
@@ -432,7 +433,7 @@ class Maker:
             first = self.ids.setdefault(name, place)
             if first is not place:
                 raise WorkloadError(f"job id {name!r} occurs twice, first at {first}", where=place)
-            yield msgspec.structs.replace(job, id=name, array_task=task)
+            yield change(job, id=name, array_task=task)
 
     def _id(self, entry: dict[str, Any], index: int, count: int, place: str) -> int | str:
         """Return the id of the entry (numbered when it has a count), or the next free number."""
@@ -473,8 +474,6 @@ class Maker:
         value = entry.get("constraint")
         if value is None:
             return None
-        from simsched.formats.rfc.constraint import from_json, parse_constraint
-
         try:
             return parse_constraint(value) if isinstance(value, str) else from_json(value, "constraint")
         except SimschedError as error:
@@ -518,7 +517,6 @@ class Maker:
         command: list[str] | None,
         constraint: Constraint | None,
     ) -> Jobspec:
-        from simsched.formats.jobspec.jobspec import Jobspec
         from simsched.formats.request_files import load_jobspec
 
         if key == "shape":
@@ -571,7 +569,5 @@ def constrained(jobspec: Jobspec, constraint: Constraint | None) -> Jobspec:
     """Return the jobspec with a constraint and-ed to its own (RFC 31)."""
     if constraint is None:
         return jobspec
-    from simsched.formats.rfc.constraint import And, to_json
-
     both = constraint if jobspec.constraint is None else And((jobspec.constraint, constraint))
     return jobspec.with_system(constraints=to_json(both))

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from simsched.workload.job import Workload
 
+_INTEGER = re.compile(r"-?\d+")
 _FIELD = re.compile(r'"((?:[^"]|"")*)"|(\S+)')
 _HEAD = (
     "event", "version", "end", "id", "userId", "options", "processors", "submit", "begin", "term", "start",
@@ -145,7 +146,9 @@ def _tail(rest: list[re.Match[str]]) -> dict[str, str]:
         place += 1 + size * number
     for size in (5, 6):
         match rest[place + size * number :][:4]:
-            case [limit, *numbers, text] if text[2] is None and all(map(_is_integer, numbers)):
+            case [limit, *numbers, text] if text[2] is None and all(
+                _INTEGER.fullmatch(one[0]) for one in numbers
+            ):
                 return {**said, "runLimit": _text(limit)}
     return said
 
@@ -153,10 +156,6 @@ def _tail(rest: list[re.Match[str]]) -> dict[str, str]:
 def _text(match: re.Match[str]) -> str:
     """Return a field without its quotes."""
     return match[2] if match[1] is None else match[1].replace('""', '"')
-
-
-def _is_integer(match: re.Match[str]) -> bool:
-    return re.fullmatch(r"-?\d+", match[0]) is not None
 
 
 def _number(text: str) -> int | None:

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from simsched.errors import FormatError, WorkloadError
-from simsched.workload.job import ArrayTask
+from simsched.workload.job import ArrayTask, Workload
 from simsched.workload.mapping import Flat, ReadOptions
-from simsched.workload.readers.gather import Gather, hosts_of
+from simsched.workload.readers.gather import NO_ID, Gather, hosts_of
 from simsched.workload.readers.sacct import TimeReader, unfinished
 from simsched.workload.readers.slurm_values import (
     UNFINISHED,
@@ -32,8 +32,6 @@ from simsched.workload.readers.slurm_values import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from simsched.workload.job import Workload
 
 
 _KEY = re.compile(r"(?:^|\s)([A-Za-z][\w/:.]*)=")
@@ -52,30 +50,6 @@ _TEXTS = {
     "state_reason": "Reason", "dependency": "Dependency",
 }  # fmt: skip
 _NONE = frozenset(("", "(null)", "N/A", "None", "Unknown"))
-
-
-def jobs_of_text(
-    text: str, source: str, zone: str | None = None
-) -> tuple[list[tuple[str, dict[str, Any]]], float | None]:
-    """Return (line, values of a `QueuedJob`) of each record, and the time of the output if a job runs.
-
-    Raises
-    ------
-    FormatError
-        for a text without such a record.
-    """
-    times = TimeReader(source, zone)
-    found: list[tuple[str, dict[str, Any]]] = []
-    now: float | None = None
-    for line, values in _records(text):
-        job = _job(values, times, line)
-        found.append((line, job))
-        ran, start = clock(values.get("RunTime", "")), job["start_time"]
-        if job["job_state"] == "RUNNING" and ran is not None and start is not None:
-            now = max(now or 0, start + ran)
-    if not found:
-        raise FormatError("there is no job", where=source, expected="the output of scontrol show job")
-    return found, now
 
 
 def _records(text: str) -> Iterator[tuple[str, dict[str, str]]]:
@@ -171,7 +145,6 @@ class _Required(msgspec.Struct, frozen=True, gc=False):
     CPUs: int | float | _Number | None = None
     memory_per_cpu: int | float | _Number | None = None
     memory_per_node: int | float | _Number | None = None
-    memory: int | float | _Number | None = None
 
 
 class _Association(msgspec.Struct, frozen=True, gc=False):
@@ -357,13 +330,13 @@ def _add(
     state, start, submit = state_word(job.job_state), positive(job.start_time), positive(job.submit_time)
     reason = unfinished(state, start, run)
     if reason is None and job.job_id is None:
-        reason = "no job id"
+        reason = NO_ID
     if reason is not None:
         in_queue = gather.kind == "squeue-json" and state == "PENDING"
         gather.skip(where, WAITING if in_queue else reason, f"job {job.job_id}", job.job_id)
         return
-    limit = positive(job.time_limit)
-    task = queued_task(job)
+    facts = facts_of(job)
+    task = facts["array_task"]
     if task is not None:
         gather.has_tasks = True
         if task.limit is not None:
@@ -374,24 +347,32 @@ def _add(
         flat,
         part=None if leader is None else (f"{leader:.0f}", int(_value(job.het_job_offset) or 0)),
         eligible=positive(job.eligible_time),
-        partition=job.partition or None,
         features=job.features or "",
         id=job.job_id or 0,
         submit=submit,
         start=start,
         runtime=run,
-        duration=None if limit is None else limit * 60,
-        user=job.user_name or None,
-        group=job.group_name or None,
-        queue=job.partition.split(",")[0] if job.partition else None,
-        bank=job.account or None,
-        name=job.name or None,
         status=result_of(state, gather.unknown_states),
         energy=energy,
         nodelist=hosts_of(job.nodes) if isinstance(job.nodes, str) else None,
-        qos=job.qos or None,
-        array_task=task,
+        **facts,
     )
+
+
+def facts_of(job: QueuedJob) -> dict[str, Any]:
+    """Return the fields of a `Job` that are in a record as they are; the queue is the first partition."""
+    limit = positive(job.time_limit)
+    return {
+        "duration": None if limit is None else limit * 60,
+        "user": job.user_name or None,
+        "group": job.group_name or None,
+        "queue": job.partition.split(",")[0] if job.partition else None,
+        "bank": job.account or None,
+        "name": job.name or None,
+        "partition": job.partition or None,
+        "qos": job.qos or None,
+        "array_task": queued_task(job),
+    }
 
 
 def queued_task(job: QueuedJob) -> ArrayTask | None:
@@ -407,17 +388,25 @@ def queued_jobs(
 ) -> tuple[list[tuple[str, QueuedJob | FormatError]], float | None]:
     """Return (place, job) of each job of a queue, JSON or the text of scontrol, and the time of the queue.
 
-    In place of a job with a value of a wrong type, there is the error.  Raises `FormatError` for other texts.
+    In place of a job with a value of a wrong type, there is the error.  A text shows the time only if a job
+    runs.  Raises `FormatError` for other texts.
     """
     from simsched.formats.machines.recognition import SCONTROL_JOBS, machine_parts
     from simsched.formats.text.json_text import decode_json_bulk
 
-    if text.lstrip("\ufeff \t\r\n")[:1] != "{":
-        found, now = jobs_of_text(machine_parts(text).get(SCONTROL_JOBS, ""), source, zone)
-        return [(line, QueuedJob(**values)) for line, values in found], now
-    jobs = _decoded(text, source, QueueDocument, QueuedJob)
-    time = decode_json_bulk(text, source, kind=_Updated).last_update
-    return jobs, positive(time)
+    if text.lstrip("\ufeff \t\r\n")[:1] == "{":
+        jobs = _decoded(text, source, QueueDocument, QueuedJob)
+        return jobs, positive(decode_json_bulk(text, source, kind=_Updated).last_update)
+    times, found, now = TimeReader(source, zone), list[tuple[str, QueuedJob | FormatError]](), 0.0
+    for line, values in _records(machine_parts(text).get(SCONTROL_JOBS, "")):
+        job = QueuedJob(**_job(values, times, line))
+        found.append((line, job))
+        ran, start = clock(values.get("RunTime", "")), positive(job.start_time)
+        if job.job_state == "RUNNING" and ran is not None and start is not None:
+            now = max(now, start + ran)
+    if not found:
+        raise FormatError("there is no job", where=source, expected="the output of scontrol show job")
+    return found, now or None
 
 
 def read_squeue_json(text: str, reading: ReadOptions | None = None) -> Workload:
@@ -457,7 +446,7 @@ def queued_flat(job: QueuedJob) -> Flat:
         req_tres=job.tres_req_str or "",
         alloc_tres=job.tres_alloc_str or "",
         req_mem=_memory(job),
-        req_gres=(job.tres_per_node or "").replace("gres/", "").replace("gres:", ""),
+        req_gres=job.tres_per_node or "",
     ).flat()
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from simsched.errors import FormatError
 from simsched.workload.mapping import Flat
 
 if TYPE_CHECKING:
@@ -111,31 +113,23 @@ def gpu_type(parts: dict[str, str]) -> str | None:
     return found[0].removeprefix("gres/gpu:") if len(found) == 1 else None
 
 
-def gpu_type_of_gres(text: str) -> str | None:
-    """Return the one type of gpu in a list of generic resources; None without a type, and for several.
-
-    >>> gpu_type_of_gres("gpu:a100:4(S:0-1),nic:1"), gpu_type_of_gres("gpu:2"), gpu_type_of_gres("gpu:1g.5gb")
-    ('a100', None, '1g.5gb')
-    """
-    words = [part.split("(")[0].removeprefix("gres/").split(":") for part in re.split(r",(?![^(]*\))", text)]
-    types = [word[1].partition("=")[0] for word in words if word[0] == "gpu" and len(word) > 1]
-    types = [word for word in types if word and not word.isdigit()]
-    return types[0] if len(types) == 1 else None
-
-
-_GRES = re.compile(r"(?:gres[:/])?gpu(?::[^:=,()]*[^\d:=,()][^:=,()]*)?(?:[:=](\d{1,9}))?(?:\(.*\))?")
-
-
-def gpus_of_gres(text: str) -> int:
-    """Return the gpus of a list of generic resources; ``gpu`` alone is one.
+def gpus_of_gres(text: str) -> tuple[int, str | None]:
+    """Return the gpus of a list of generic resources, and their type if there is one; ``gpu`` alone is one.
 
     In a job's request the count is per node, in its allocation it is the sum over its nodes.
 
-    >>> gpus_of_gres("gpu:2"), gpus_of_gres("gpu:a100:4(S:0-1),nic:1"), gpus_of_gres("gpu:tesla,nvme:2")
-    (2, 4, 1)
+    >>> gpus_of_gres("gpu:2"), gpus_of_gres("gres/gpu:a100:4(S:0-1),nic:1"), gpus_of_gres("gpu:tesla,nvme:2")
+    ((2, None), (4, 'a100'), (1, 'tesla'))
     """
-    found = [_GRES.fullmatch(part) for part in re.split(r",(?![^(]*\))", text)]
-    return sum(int(match.group(1) or 1) for match in found if match)
+    from simsched.formats.machines.slurm.notation import comma_parts, gres_of
+
+    entries = []
+    for part in comma_parts(re.sub("gres[/:]", "", text).replace("=", ":")):
+        with suppress(FormatError):  # another one may be of a form of its own
+            entries += gres_of(part)
+    gpus = [entry for entry in entries if entry.name == "gpu" and entry.count < 10**9]
+    types = [entry.type for entry in gpus if entry.type]
+    return sum(entry.count for entry in gpus), types[0] if len(types) == 1 else None
 
 
 def kilobytes(text: str) -> tuple[int, str] | None:
@@ -176,17 +170,12 @@ class RequestedTres:
         wanted, given = tres(self.req_tres), tres(self.alloc_tres)
         procs = _first(self.req_cpus, wanted.get("cpu"), self.alloc_cpus, given.get("cpu"))
         nodes = _first(self.req_nodes, wanted.get("node"), self.alloc_nodes, given.get("node"))
-        gpus = (
-            gpus_of(wanted)
-            or gpus_of(given)
-            or gpus_of_gres(self.alloc_gres)
-            or gpus_of_gres(self.req_gres) * (nodes or 1)
-            or whole_number(self.gpus)
-            or None
-        )
-        kind = gpu_type(wanted) or gpu_type_of_gres(self.req_gres)
+        (asked, asked_type), (held, held_type) = gpus_of_gres(self.req_gres), gpus_of_gres(self.alloc_gres)
+        gpus: int | None = gpus_of(wanted) or gpus_of(given) or held or asked * (nodes or 1)
+        gpus = gpus or whole_number(self.gpus) or None
+        kind = gpu_type(wanted) or asked_type
         if not kind and not gpus_of(wanted) and not self.req_gres:
-            kind = gpu_type(given) or gpu_type_of_gres(self.alloc_gres)
+            kind = gpu_type(given) or held_type
         size, memory = kilobytes(self.req_mem or wanted.get("mem") or given.get("mem") or ""), None
         if size is not None and procs:  # rounded up; without a suffix the size is the job's
             copies = {"c": procs, "n": nodes or 1}.get(size[1], 1)

@@ -13,12 +13,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from simsched.errors import SimschedError, WorkloadError
-from simsched.formats.rfc.dependency import Dependency
-from simsched.workload.dependencies import refuse_cycles
-from simsched.workload.flat_counts import bare
-from simsched.workload.job import Job, Skip, Skips, assemble
+from simsched.workload.dependencies import begin_moved, refuse_cycles
+from simsched.workload.job import Job, Skip, Skips, Workload, assemble, bare
 from simsched.workload.mapping import ReadOptions
-from simsched.workload.readers.gather import EARLY, on_our_clock
+from simsched.workload.readers.gather import EARLY, moved
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,7 +25,6 @@ if TYPE_CHECKING:
     from simsched.formats.sss.document import Document
     from simsched.formats.sss.records import JobRecord
     from simsched.formats.text.xml_tree import Element
-    from simsched.workload.job import Workload
 
 _BEFORE_RUNNING = frozenset(("Deferred", "Hold", "Staged", "Idle", "Queued", ""))
 
@@ -115,7 +112,7 @@ def _job(record: JobRecord, base: int, jobspec: Jobspec) -> Job:
         deadline=None if record.deadline is None else max(0, record.deadline - base),
         hold=record.hold,
         procs=record.processors,
-        dependencies=tuple(on_our_clock(item, base) for item in record.dependencies),
+        dependencies=tuple(begin_moved(item, lambda at: moved(at, base)) for item in record.dependencies),
         wait=None if record.start is None or record.submit is None else record.start - record.submit,
         status=_status(record),
     )
@@ -141,8 +138,7 @@ def write_sss(workload: Workload, skips: Skips | None = None) -> Iterator[str]:
     """
     from simsched.formats.text.xml_tree import Element, write_xml
 
-    said = workload.header.get("UnixStartTime", "0")
-    base = int(said) if said.isascii() and said.isdigit() and len(said) < 12 else 0
+    base = workload.stated("UnixStartTime") or 0
     skips = skips or Skips(strict=True)
     made = {str(job.id): found for job in workload.jobs if (found := _element(job, base, skips)) is not None}
     if workload.jobs and not made:
@@ -165,9 +161,8 @@ def _without_missing(made: dict[str, Element], skips: Skips) -> dict[str, Elemen
 def _element(job: Job, base: int, skips: Skips) -> Element | None:
     """Return the Job Object of a job; None, noted in `skips`, for one that cannot be written."""
     from simsched.formats.sss.writer import job_element
-    from simsched.formats.text.xml_tree import Element
 
-    waits = [_in_the_epoch(item, base).to_json() for item in job.dependencies]
+    waits = [begin_moved(item, lambda at: base + int(at)).to_json() for item in job.dependencies]
     jobspec = job.jobspec.with_system(
         duration=job.duration or 0,
         queue=job.queue,
@@ -193,25 +188,21 @@ def _element(job: Job, base: int, skips: Skips) -> Element | None:
             ) from None
         skips.add(Skip(f"job {job.id}", error.message, job.jobspec.to_shape(), job.id, job.submit))
         return None
-    return replace(made, children=(*made.children, *_outcome(job, base, Element)))
+    return replace(made, children=(*made.children, *_outcome(job, base)))
 
 
-def _outcome(job: Job, base: int, element: type[Element]) -> Iterator[Element]:
+def _outcome(job: Job, base: int) -> Iterator[Element]:
     """Yield the recorded outcome of the job: when it ran, or for how long."""
+    from simsched.formats.text.xml_tree import Element
+
     if job.runtime is None:
         return
     if job.status is not None:
-        yield element("State", (), "Completed")
-        yield element("ExitCode", (), "0" if job.status == "COMPLETED" else "1")
+        yield Element("State", (), "Completed")
+        yield Element("ExitCode", (), "0" if job.status == "COMPLETED" else "1")
     if job.wait is None:
-        yield element("Delivered", (), "", (element("Duration", (), str(round(job.runtime))),))
+        yield Element("Delivered", (), "", (Element("Duration", (), str(round(job.runtime))),))
         return
     start = base + job.submit + job.wait
-    yield element("StartTime", (), str(round(start)))
-    yield element("EndTime", (), str(round(start + job.runtime)))
-
-
-def _in_the_epoch(item: Dependency, base: int) -> Dependency:
-    if item.scheme != "begin-time":
-        return item
-    return Dependency(item.scheme, str(base + int(float(item.value))), item.params)
+    yield Element("StartTime", (), str(round(start)))
+    yield Element("EndTime", (), str(round(start + job.runtime)))

@@ -1,4 +1,4 @@
-"""Standard Workload Format 2.2 (Parallel Workloads Archive): the reader.
+"""Standard Workload Format 2.2 (Parallel Workloads Archive), and the Grid Workload Format.
 
 Eighteen columns of numbers, ``-1`` for absent, ``;`` lines for the header.  The reader
 parses whole columns with NumPy and only then makes jobs; each omitted record, and the reason, is
@@ -21,27 +21,33 @@ reliable: nodes and processors are then those of the descriptor, and field 19 is
 
 A header line ``; Map: slot={procs}/[core=16;gpu]`` (ours) gives the request that a processor of this file
 means; it applies unless the caller passes a map.
+
+The Grid Workload Format of the Grid Workloads Archive has 29 fields per line between blanks, ``-1`` for none.
+The first sixteen are those of the Standard Workload Format, but ids of users, groups, queues and sites may be
+words, and times of submission are seconds after 1970.  Lines with ``#`` are comments.  The sites on which a
+job was submitted and ran (fields 17 and 18), and its structure (19, 20), are left out.
 """
 
 from __future__ import annotations
 
 import re
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from simsched.errors import WorkloadError
-from simsched.workload.job import Workload, assemble
-from simsched.workload.mapping import DEFAULT_TEMPLATE, ReadOptions
+from simsched.formats.rfc.duration import whole
+from simsched.workload.job import Job, Workload, assemble
+from simsched.workload.mapping import DEFAULT_TEMPLATE, Flat, ReadOptions
 from simsched.workload.readers import gather as why
 from simsched.workload.readers.gather import Gather
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     import numpy.typing as npt
 
-    from simsched.workload.job import Job
 
 COLUMNS = 18
 LARGEST = 10**15  # whole numbers beyond this are garbage, and floats cannot hold them
@@ -107,7 +113,7 @@ def _described_sizes(lines: Sequence[str], numbers: Sequence[int]) -> npt.NDArra
         found = _DESCRIPTOR.search(lines[index])
         if found is not None:
             words = lines[index].split(None, COLUMNS + 1)
-            gpus = int(words[COLUMNS]) if words[COLUMNS].isdecimal() else 0
+            gpus = int(words[COLUMNS]) if re.fullmatch("[0-9]{1,9}", words[COLUMNS]) else 0
             sizes[row] = int(found[1]), int(found[2]), gpus
     return sizes
 
@@ -186,7 +192,7 @@ def _jobs(
     rows = np.flatnonzero(reasons == 0)
     take, sizes = table[rows], np.zeros((len(rows), 3)) if sizes is None else sizes[rows]
     ids, submits = _integers(take[:, _ID]), _integers(take[:, _SUBMIT])
-    procs = np.where(take[:, _PROCS] > 0, take[:, _PROCS], take[:, _ALLOC])
+    procs = np.ceil(np.where(take[:, _PROCS] > 0, take[:, _PROCS], take[:, _ALLOC]))
     names = {"user": _USER, "group": _GROUP, "queue": _QUEUE, "name": _EXE, "partition": _PART}
     keys = {"name": "Executable"}
     columns: dict[str, Sequence[Any]] = {
@@ -202,7 +208,7 @@ def _jobs(
         "think_time": _or_none(take[:, _THINK]),
         "procs": _integers(procs),
         "nodes": _or_none(sizes[:, 0], above=0),
-        "memory": _or_none(take[:, _MEM], above=0),
+        "memory": _or_none(np.ceil(take[:, _MEM]), above=0),
         "wait": _or_none(take[:, _WAIT]),
         "status": list(map(RESULTS.get, take[:, _STATUS].tolist())),
     }
@@ -279,3 +285,68 @@ def numbered(header: dict[str, str], key: str) -> dict[int, str]:
         if number.isdecimal() and name.strip() and len(number) < 10:
             names[int(number)] = name.strip()
     return names
+
+
+LEAST_FIELDS = 18
+_STRUCTURES = frozenset(("", "-1", "UNITARY"))
+
+
+def read_gwf(lines: Iterable[str], reading: ReadOptions | None = None) -> Workload:
+    """Read a trace of the Grid Workloads Archive.
+
+    Raises
+    ------
+    WorkloadError
+        If no line is a record, and at the first ignored record under `strict`.
+    """
+    gather = Gather(reading or ReadOptions(source="gwf"), "gwf")
+    records = composite = 0
+    for number, line in gather.lines(lines):
+        if line.lstrip().startswith("#"):
+            continue
+        cells = line.split()
+        numbers = [_number(cell) for cell in cells[: _STATUS + 1]]
+        if len(cells) < LEAST_FIELDS or None in numbers[: _RUN + 1]:
+            gather.skip(number, why.NOT_A_RECORD, line)
+            continue
+        records += 1
+        composite += cells[18:19] not in ([], *([word] for word in _STRUCTURES))
+        _add(gather, number, cells, [-1 if value is None else value for value in numbers], line)
+    if not records:
+        raise WorkloadError(
+            "no line is a record", where=gather.reading.source, expected="the 29 fields of GWF"
+        )
+    if composite:
+        gather.notes.append(
+            f"{composite:,} jobs are parts of a bag of tasks or a workflow; each is a job here"
+        )
+    return gather.finish()
+
+
+def _add(gather: Gather, number: str, cells: list[str], values: list[float], line: str) -> None:
+    submit, wait, run, status = (values[place] for place in (_SUBMIT, _WAIT, _RUN, _STATUS))
+    procs = next((int(values[place]) for place in (_PROCS, _ALLOC) if values[place] > 0), None)
+    id_: int | str = int(cells[_ID]) if re.fullmatch("[0-9]{1,18}", cells[_ID]) else cells[_ID]
+    unstarted = why.CANCELLED if status == 5 else why.NEVER_STARTED
+    faults = {PARTIAL: status in (2, 3, 4), unstarted: run < 0, why.NO_PROCESSORS: procs is None}
+    reason = next((reason for reason, holds in faults.items() if holds), None)
+    if reason is not None:
+        gather.skip(number, reason, line, id_)
+        return
+    memory, limit = values[_MEM], values[_LIMIT]
+    flat = Flat(procs=procs, memory=int(memory) if memory > 0 else None)
+    places = {"user": _USER, "group": _GROUP, "queue": _QUEUE}
+    texts: dict[str, Any] = {name: None if cells[at] == "-1" else cells[at] for name, at in places.items()}
+    gather.take(
+        number, flat, id=id_, submit=submit, start=submit + wait if wait >= 0 else None, runtime=run,
+        duration=limit if limit > 0 else None, status=RESULTS.get(int(status)),
+        **texts,
+    )  # fmt: skip
+
+
+def _number(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return whole(number) if isfinite(number) and abs(number) <= LARGEST else None

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from simsched.declare.answers import extended
 from simsched.errors import ConfigError
-from simsched.workload.flat_counts import procs_of
+from simsched.workload.job import work_of
 from simsched.workload.transforms.resample import DAY
-from simsched.workload.transforms.transforms import _closed, seconds_of
+from simsched.workload.transforms.transforms import _closed
 
 if TYPE_CHECKING:
     from simsched.workload.job import Job, Workload
@@ -179,6 +179,6 @@ def _flurry(workload: Workload, user: str, members: list[int]) -> Flurry:
         share=len(jobs) / len(workload),
         at_the_time=len(jobs) / around,
         equal=max(kinds.values()) / len(jobs),
-        work=sum(procs_of(job.procs, job.jobspec) * seconds_of(job) for job in jobs),
+        work=sum(map(work_of, jobs)),
         members=tuple(members),
     )

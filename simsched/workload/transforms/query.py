@@ -163,19 +163,14 @@ class _Parser(PredicateParser["Predicate"]):
 
 
 def _getter(field: str, *, as_text: bool) -> Callable[[Job], Any]:
-    if field in {"cores", "gpus", "slots", "procs"}:
-        from simsched.workload.flat_counts import demand, procs_of
+    from simsched.workload.job import demand, procs_of
 
-        if field == "procs":
-            get: Callable[[Job], Any] = lambda job: procs_of(job.procs, job.jobspec)  # noqa: E731
-        else:
-            get = lambda job: getattr(demand(job.jobspec), field)  # noqa: E731
-    elif field == "shape":
-        get = lambda job: job.jobspec.to_shape()  # noqa: E731
-    elif field == "id":
-        get = lambda job: str(job.id)  # noqa: E731
-    elif field == "duration":
-        get = lambda job: float("inf") if job.duration is None else job.duration  # noqa: E731
-    else:
-        get = operator.attrgetter(field)
+    own: dict[str, Callable[[Job], Any]] = {
+        "procs": procs_of,
+        "shape": lambda job: job.jobspec.to_shape(),
+        "id": lambda job: str(job.id),
+        "duration": lambda job: float("inf") if job.duration is None else job.duration,
+        **dict.fromkeys(("cores", "gpus", "slots"), lambda job: getattr(demand(job.jobspec), field)),
+    }
+    get = own.get(field, operator.attrgetter(field))
     return (lambda job: None if get(job) is None else str(get(job))) if as_text else get

@@ -42,13 +42,11 @@ import numpy as np
 
 from simsched.errors import ConfigError
 from simsched.formats.rfc.dependency import JOB_SCHEMES
-from simsched.workload.flat_counts import procs_of
-from simsched.workload.transforms.transforms import _closed, _joined, _like, _moved, change, seconds_of
+from simsched.workload.job import Job, Workload, change, seconds_of, work_of
+from simsched.workload.transforms.transforms import _closed, _joined, _like, _moved
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-    from simsched.workload.job import Job, Workload
 
 
 HOUR, DAY, WEEK = 3600, 86_400, 604_800
@@ -214,7 +212,7 @@ def _scaled(
     note = f"{factor:g} times the load by {what}"
     if not workload.jobs:  # as where the steps of a study are tried before its jobs are read
         return workload
-    each = np.array([procs_of(job.procs, job.jobspec) * seconds_of(job) for job in workload.jobs], float)
+    each = np.array([work_of(job) for job in workload.jobs], float)
     each = each if each.sum() > 0 else np.ones(len(each))  # jobs, if there is no work
     work = np.array([each[group].sum() for group in groups])
     period, turns = _period(workload)

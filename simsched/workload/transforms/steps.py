@@ -106,10 +106,11 @@ def _slice(workload: Workload, given: list[str], _: np.random.Generator) -> Work
 
 
 def _estimates(workload: Workload, given: list[str], rng: np.random.Generator) -> Workload:
+    from simsched.workload.job import seconds_of
     from simsched.workload.transforms import transforms
 
     if given[0] == "tsafrir":
-        longest = max((transforms.seconds_of(job) for job in workload.jobs), default=0.0)
+        longest = max(map(seconds_of, workload.jobs), default=0.0)
         return transforms.tsafrir_estimates(
             workload, _time(given[1]) if len(given) > 1 else max(longest, 3600), rng
         )

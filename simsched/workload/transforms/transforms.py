@@ -11,23 +11,17 @@ from dataclasses import replace
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from simsched.errors import ConfigError
 from simsched.formats.rfc.clock import clock_header, later_header
 from simsched.formats.rfc.dependency import JOB_SCHEMES, Dependency
 from simsched.formats.rfc.duration import format_duration, whole
-from simsched.workload.dependencies import with_known_dependencies
-from simsched.workload.flat_counts import procs_of
-from simsched.workload.job import MAX_JOBS, Job, Workload
+from simsched.workload.dependencies import begin_moved, with_known_dependencies
+from simsched.workload.job import MAX_JOBS, Job, Workload, change, work_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     import numpy as np
-
-
-change = msgspec.structs.replace
 
 
 # ------------------------------------------------------------ which jobs
@@ -290,12 +284,7 @@ def tsafrir_estimates(workload: Workload, max_estimate: float, rng: np.random.Ge
 
 def offered_work(jobs: Iterable[Job]) -> float:
     """Return the processor-seconds that the jobs run (to their limit where the run time is unknown)."""
-    return sum(procs_of(job.procs, job.jobspec) * seconds_of(job) for job in jobs)
-
-
-def seconds_of(job: Job) -> float:
-    """Return how long the job runs: its run time, or its limit, or 0 where neither is known."""
-    return job.runtime if job.runtime is not None else (job.duration or 0)
+    return sum(map(work_of, jobs))
 
 
 def _like(old: float, new: float) -> float:
@@ -320,14 +309,8 @@ def _moved(job: Job, seconds: float) -> Job:
     if job.deadline is not None:
         new["deadline"] = max(0, job.deadline + seconds)
     if job.dependencies:
-        new["dependencies"] = tuple(_later(item, seconds) for item in job.dependencies)
+        new["dependencies"] = tuple(begin_moved(item, lambda at: at + seconds) for item in job.dependencies)
     return change(job, **new)
-
-
-def _later(item: Dependency, seconds: float) -> Dependency:
-    if item.scheme != "begin-time":
-        return item
-    return Dependency(item.scheme, f"{max(0.0, float(item.value) + seconds):.15g}", item.params)
 
 
 def _closed(jobs: Iterable[Job]) -> tuple[Job, ...]:

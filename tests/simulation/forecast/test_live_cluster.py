@@ -16,9 +16,7 @@ from simsched.graph.cluster import load_cluster
 from simsched.simulation.forecast.live_cluster import forecast_live, live_at
 from simsched.simulation.forecast.start_times import NO_END, forecast_at
 from simsched.workload.mapping import ReadOptions
-from simsched.workload.queue_snapshot.flux_queue import read_flux_queue
-from simsched.workload.queue_snapshot.load_snapshot import read_queue
-from simsched.workload.queue_snapshot.snapshot import Details, read_details
+from simsched.workload.queue_snapshot import Details, read_details, read_flux_queue, read_queue
 from tests.simulation.simworld import job, machine, run, workload
 
 INF = float("inf")

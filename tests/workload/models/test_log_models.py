@@ -15,12 +15,11 @@ from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.formats.text.documents import load_document
 from simsched.workload.job import Job, Workload
 from simsched.workload.load import load_workload
-from simsched.workload.models.fit_check import check_fit, distance, distances, tomorrow, totals
-from simsched.workload.models.log_fit import fit_log
-from simsched.workload.models.log_model import model_from_dict, model_text
+from simsched.workload.models.log_fit import check_fit, distance, distances, fit_log, tomorrow, totals
+from simsched.workload.models.model_files import model_from_dict, model_text
 
 if TYPE_CHECKING:
-    from simsched.workload.models.log_model import LogModel
+    from simsched.workload.models.model_files import LogModel
 
 DAY = 86_400
 

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from simsched.errors import ConfigError
-from simsched.workload.models.distribution import KINDS, Distribution
 from simsched.workload.models.lublin import BATCH, INTERACTIVE, MODELS, TYPELESS, LublinWorkload, _gamma_cdf
-from simsched.workload.models.mix import Mix, Part
+from simsched.workload.models.model_files import KINDS, Distribution, Mix, Part
 from simsched.workload.models.tsafrir import HEAD, SITES, assign, estimates, head_ranks, head_times
 from simsched.workload.transforms.transforms import offered_work
 

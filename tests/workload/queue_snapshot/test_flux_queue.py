@@ -10,9 +10,7 @@ import pytest
 from simsched.errors import SimschedError
 from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.workload.mapping import ReadOptions
-from simsched.workload.queue_snapshot.flux_queue import read_flux_queue
-from simsched.workload.queue_snapshot.load_snapshot import load_queue_snapshot
-from simsched.workload.queue_snapshot.snapshot import NEVER, Details, Spread
+from simsched.workload.queue_snapshot import NEVER, Details, Spread, load_queue_snapshot, read_flux_queue
 from simsched.workload.readers.flux_jobs import job_number
 
 T = 1711580000.0

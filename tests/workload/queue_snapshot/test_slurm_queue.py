@@ -8,7 +8,7 @@ import pytest
 
 from simsched.cli import main
 from simsched.errors import SimschedError
-from simsched.workload.queue_snapshot.load_snapshot import load_queue_snapshot
+from simsched.workload.queue_snapshot import load_queue_snapshot
 
 
 def number(value):
@@ -204,3 +204,11 @@ def test_a_queue_on_its_site(tmp_path, capsys):
     assert found["3"] == (now, "slot=4/core")
     assert found["4"] == (5600, "slot=2/[core;gpu]")  # when job 1 releases both gpus of n1
     assert found["5"] == (now, "slot/[core;memory=14000{unit:MiB}]")  # on n1, beside job 1
+
+
+def test_nodes_whose_names_have_several_pairs_of_brackets(tmp_path):
+    (run,) = load_queue_snapshot(written(tmp_path, [{**QUEUE[0], "nodes": "r[0-1]n[1-2],login"}])).running
+    assert str(run.holds.hosts) == "r0n[1-2],r1n[1-2],login"
+    for nodes, message in (("(null)", "the nodes of the running job"), ("r[0-1]n[2", "nodes: ")):
+        with pytest.raises(SimschedError, match=message):
+            load_queue_snapshot(written(tmp_path, [{**QUEUE[0], "nodes": nodes}]))

@@ -91,3 +91,19 @@ def test_states_that_slurm_does_not_have_are_a_note(tmp_path):
     found = load_workload(tmp_path / "log.sacct")
     assert [job.status for job in found.jobs] == [None, "COMPLETED", None, "CANCELED", None]
     assert found.notes[0].endswith("so that the jobs have no recorded result: 'WEIRD' (2)")
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        "JobID|Submit|Start|End|State|NCPUS\n{}|2024-03-01T00:00:00|2024-03-01T00:00:10|2024-03-01T01:00:10|COMPLETED|4\n",
+        "04/01/2024 10:00:00;E;{};qtime=1711965600 start=1711966000 end=1711967000 Resource_List.ncpus=4\n",
+        '{{"jobs": [{{"id": "{}", "t_submit": 1, "t_run": 2, "t_cleanup": 3, "ncores": 4}}]}}',
+    ],
+    ids=["sacct", "pbs", "flux"],
+)
+def test_a_record_without_an_id_is_left_out(tmp_path, log):
+    path = tmp_path / "log"
+    for id_, counts in (("7", {}), ("", {"no job id": 1})):
+        path.write_text(log.format(id_))
+        assert load_workload(path).skipped_counts == counts

@@ -14,8 +14,7 @@ from simsched.errors import SimschedError, WorkloadError
 from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.graph.cluster import load_cluster
 from simsched.simulation.simulate import simulate
-from simsched.workload.flat_counts import demand
-from simsched.workload.job import Job, Skips, assemble
+from simsched.workload.job import Job, Skips, assemble, demand
 from simsched.workload.load import detect, load_workload
 from simsched.workload.mapping import ReadOptions
 from simsched.workload.readers.batsim import read_batsim, write_batsim, write_batsim4

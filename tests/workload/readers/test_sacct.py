@@ -97,7 +97,15 @@ def test_a_line_becomes_a_job():
 
 
 @pytest.mark.parametrize(
-    ("text", "hosts"), [("n[1-2,7]", "n[1-2,7]"), ("", None), ("None assigned", None), ("(null)", None)]
+    ("text", "hosts"),
+    [
+        ("n[1-2,7]", "n[1-2,7]"),
+        ("r[0-1]n[1-2],x[3]", "r0n[1-2],r1n[1-2],x3"),
+        ("r[0-1]n[1-2", "r[0-1]n[1-2"),
+        ("", None),
+        ("None assigned", None),
+        ("(null)", None),
+    ],
 )
 def test_the_nodes_on_which_a_job_ran_are_kept(text, hosts):
     (job,) = read(f"{line()}|{text}", head=f"{HEAD}|NodeList").jobs

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from simsched.errors import SimschedError, WorkloadError
 from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.formats.rfc.dependency import Dependency
-from simsched.workload.flat_counts import demand
-from simsched.workload.job import Job, Skips, assemble
+from simsched.workload.job import Job, Skips, assemble, demand
 from simsched.workload.load import detect, load_workload
 from simsched.workload.mapping import ReadOptions
 from simsched.workload.readers.jobs_yaml import read_jobs_yaml

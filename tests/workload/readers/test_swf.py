@@ -81,6 +81,8 @@ def test_a_record_becomes_a_job():
         ({"prev": 9, "think": 60}, "think_time", 60),
         ({"user": -1}, "user", None),
         ({"cpu": "552.21"}, "runtime", 100),
+        ({"procs": 5.5}, "procs", 6),
+        ({"mem": 2048.5}, "memory", 2049),
     ],
 )
 def test_pitfalls_that_are_kept(changes, field, value):

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from simsched.errors import ConfigError
 from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.formats.rfc.dependency import Dependency
-from simsched.workload.job import Job, Workload
+from simsched.workload.job import Job, Workload, work_of
 from simsched.workload.transforms.resample import DAY, WEEK, scale_copies, scale_users, shake
 from simsched.workload.transforms.steps import apply_steps
-from simsched.workload.transforms.transforms import offered_work, procs_of, seconds_of
+from simsched.workload.transforms.transforms import offered_work
 
 CORE = Jobspec.from_shape("core")
 SCALES = {"users": scale_users, "copies": scale_copies}
@@ -34,10 +34,6 @@ def month(count=400, users=20, seed=1):
         for n, (at, length, user) in enumerate(zip(submits, lengths, who, strict=True))
     )
     return Workload(tuple(jobs), name="month")
-
-
-def work_of(job):
-    return procs_of(job.procs, job.jobspec) * seconds_of(job)
 
 
 @pytest.mark.parametrize("name", SCALES)

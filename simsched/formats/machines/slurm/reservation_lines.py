@@ -253,16 +253,13 @@ def _on_known(
         return None
     cores = {host: ids for host, ids in table.get("cores", {}).items() if host in known}
     kept = {**{key: value for key, value in table.items() if key != "cores"}, "hosts": encode_hosts(found)}
-    lacking = [host for host, ids in cores.items() if not _has_cores(known[host], Idset.parse(ids))]
+    lacking = [
+        host
+        for host, ids in cores.items()
+        if Idset.parse(ids) - (known[host].core_ids or Idset.from_range(0, known[host].cores - 1))
+    ]
     if lacking:
         what, nodes = f"reservation {clip(table['name'])}", clip(encode_hosts(lacking))
         text = f"{what}: {nodes} has no core {cores[lacking[0]]}; whole nodes are reserved"
         notes.fault(text, cause="reserved cores")
     return {**kept, **({"cores": cores} if cores and not lacking else {})}
-
-
-def _has_cores(group: NodeGroup, ids: Idset) -> bool:
-    """Whether the nodes of a group have all cores of these ids."""
-    if group.core_ids is None:
-        return max(ids) < group.cores
-    return all(id_ in group.core_ids for id_ in ids)

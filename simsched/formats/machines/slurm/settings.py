@@ -125,7 +125,10 @@ class PriorityLines:
         self._note_qos(factors)
         if not factors:
             return {}
-        self._assume(factors)
+        keys = (f"priorityweight{key}" for key in (*FACTORS, "tres"))
+        stating = next(key for key in ("prioritytype", *keys) if self._settings.get(key))
+        shown = ", ".join(f"{name} {factor['weight']:g}" for name, factor in factors.items())
+        self._settings.at(stating).assumed(f"order = multifactor, with the weights {shown}")
         priority: dict[str, Any] = {
             "period": format_duration(self._time("prioritycalcperiod", 300.0)),
             "rounding": "down",
@@ -136,6 +139,8 @@ class PriorityLines:
         if "accrue_always" in self._flags:
             priority["age-from"] = "submit"
         if "fair-share" in factors:
+            text = "fair share: accounts and shares are in the accounting database; without priority.accounts all are equal"  # noqa: E501
+            self._settings.at(stating).assumed(text)
             priority["fair-share"] = self._fair_share()
         return {"order": "multifactor", "priority": priority}
 
@@ -229,15 +234,6 @@ class PriorityLines:
             expected = "NONE, NOW, DAILY, WEEKLY, MONTHLY, QUARTERLY or YEARLY"
             keys.fault(f"{name}: {text!r} is not a period", expected)
         return found
-
-    def _assume(self, factors: Mapping[str, Any]) -> None:
-        keys = (f"priorityweight{key}" for key in (*FACTORS, "tres"))
-        key = next(key for key in ("prioritytype", *keys) if self._settings.get(key))
-        shown = ", ".join(f"{name} {factor['weight']:g}" for name, factor in factors.items())
-        self._settings.at(key).assumed(f"order = multifactor, with the weights {shown}")
-        if "fair-share" in factors:
-            text = "fair share: accounts and shares are in the accounting database; without priority.accounts all are equal"  # noqa: E501
-            self._settings.at(key).assumed(text)
 
     # -- values -----------------------------------------------------------------------------------
 

@@ -20,7 +20,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import clip
-from simsched.formats.machines.description import QosRow
+from simsched.formats.machines.description import NoteCollector, QosRow
 from simsched.formats.machines.limit_tables import HOLD, REJECT, UNLIMITED, LimitTables, policy_of
 from simsched.formats.machines.site_facts import Node, SiteFacts, name_queues, property_name
 from simsched.formats.machines.site_facts import joined as joined_nodes
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from simsched.formats.cluster.recipe import NodeGroup
-    from simsched.formats.machines.description import NoteCollector
     from simsched.formats.machines.slurm.settings import Settings
 
 

@@ -7,14 +7,13 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from simsched.workload.readers.tables.column_map import COUNTS, DURATIONS, TIMES
-from simsched.workload.readers.tables.relation import VIEW, named, open_relation, rows_within
-from simsched.workload.readers.tables.table_rows import is_nested, is_number
+from simsched.workload.readers.tables.column_map import COUNTS, DURATIONS, TIMES, presets_for
+from simsched.workload.readers.tables.relation import VIEW, Relation, named, open_relation, rows_within
+from simsched.workload.readers.tables.table_reader import is_nested, is_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from simsched.workload.readers.tables.relation import Relation
     from simsched.workload.source import Source
 
 _NO_VALUE = 4_294_967_294
@@ -98,8 +97,6 @@ def proposed_map(source: Source) -> str:
     FormatError
         for content that cannot be read as a table.
     """
-    from simsched.workload.readers.tables.column_map import presets_for
-
     with open_relation(source, source.name) as whole:
         relation, columns = whole, shown_columns(whole)
         if all(column.role != "submit" for column in columns):

@@ -1,34 +1,50 @@
-"""`LogModel`: the model of a log, as `workload fit` writes it: classes of jobs with users and arrivals.
+"""Model files, from which a workload is drawn: a mix of a few shapes, or the model of a log.
 
+A mix (``parts``) has shapes, each with its share of the jobs and its run times.
+
+`LogModel`, the model of a log as `workload fit` writes it, has ``classes`` of jobs with users and arrivals.
 Each class submits *batches*, jobs of one user in quick succession.  Batches arrive at random at a rate that
 follows the hour and the weekday of local time, varies from week to week, and grows.  The size, the limit and
 the share of the limit that a job runs are drawn from the empirical distributions of the class with the rank
 correlations of the log (a Gaussian copula).  Jobs of a batch often repeat the request of the job before.
 
-The document of a model is the YAML file that `workload fit` writes and that people edit.
+Distributions are texts: ``exp(1h)``, ``lognormal(30m, 1.2)``, ``uniform(10m, 2h)``, ``45m``.
+Times inside are RFC 23 durations; plain numbers are seconds.  The whole table:
+
+=========================  =====================================================
+``constant(T)`` or ``T``   always T
+``uniform(A, B)``          between A and B
+``loguniform(A, B)``       uniform in the logarithm
+``exp(MEAN)``              exponential
+``lognormal(MEDIAN, S)``   S is the standard deviation of the natural logarithm
+``gamma(SHAPE, SCALE)``    mean SHAPE * SCALE
+``weibull(SHAPE, SCALE)``  heavy-tailed below shape 1
+``choice(A, B, …)``        one of these, equally likely
+``quantiles(A, B, …)``     values at equal steps of probability from 0 to 1, ascending
+=========================  =====================================================
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from math import erf, isfinite
+from math import erf, isfinite, log
 from operator import mul
 from typing import TYPE_CHECKING, Annotated, Any, Generic, Self, TypeVar
 
-import msgspec
 import numpy as np
 
 from simsched.declare.kinds import ANYTHING, ValueKind, kind_of, listed, number, scalar, unread, whole
 from simsched.declare.table import Declared
 from simsched.errors import ConfigError, SimschedError
 from simsched.formats.jobspec.jobspec import Jobspec
+from simsched.formats.rfc.calls import parse_call
 from simsched.formats.rfc.clock import Clock, is_date, parse_date, zone_name
 from simsched.formats.rfc.declared import DURATION
-from simsched.formats.rfc.duration import format_duration, parse_duration
+from simsched.formats.rfc.duration import MAX_SECONDS, format_duration, parse_duration
 from simsched.formats.rfc.duration import whole as plain
-from simsched.workload.flat_counts import demand
-from simsched.workload.job import MAX_JOBS, Job, Skips, Workload, assemble
-from simsched.workload.models.distribution import Distribution, at_quantiles
+from simsched.formats.text.yaml_text import to_yaml
+from simsched.workload.job import MAX_JOBS, Job, Skips, Workload, assemble, change, demand
+from simsched.workload.models.lublin import users
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,6 +52,106 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from simsched.arrays import Floats, Integers
+    from simsched.workload.mapping import ReadOptions
+
+    Draw = Callable[[tuple[float, ...], int, np.random.Generator], Floats]
+
+
+def at_quantiles(values: tuple[float, ...], levels: Floats) -> Floats:
+    """Return the values at levels (0 to 1) of ``quantiles``, linear in the logarithm between them.
+
+    >>> import numpy as np
+    >>> at_quantiles((1.0, 100.0), np.array([0.0, 0.5, 1.0])).round(6).tolist()
+    [1.0, 10.0, 100.0]
+    """
+    steps = np.linspace(0, 1, len(values))
+    # 0 has no logarithm: it counts as a value that is far smaller than any other.
+    small = min((value for value in values if value > 0), default=1.0) * 1e-3
+    logs = np.log(np.maximum(values, small))
+    found = np.exp(np.interp(levels, steps, logs))
+    return np.where(found < 2 * small, 0.0, np.clip(found, min(values), max(values)))
+
+
+#: Name → (fewest arguments, most arguments, the draw).
+KINDS: dict[str, tuple[int, int, Draw]] = {
+    "constant": (1, 1, lambda given, number, _: np.full(number, given[0])),
+    "uniform": (2, 2, lambda given, number, rng: rng.uniform(given[0], given[1], number)),
+    "loguniform": (
+        2,
+        2,
+        lambda given, number, rng: np.exp(rng.uniform(log(given[0]), log(given[1]), number)),
+    ),
+    "exp": (1, 1, lambda given, number, rng: rng.exponential(given[0], number)),
+    "lognormal": (2, 2, lambda given, number, rng: rng.lognormal(log(given[0]), given[1], number)),
+    "gamma": (2, 2, lambda given, number, rng: rng.gamma(given[0], given[1], number)),
+    "weibull": (2, 2, lambda given, number, rng: given[1] * rng.weibull(given[0], number)),
+    "choice": (1, 1000, lambda given, number, rng: rng.choice(given, number)),
+    "quantiles": (2, 1000, lambda given, number, rng: at_quantiles(given, rng.random(number))),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """A named distribution with its arguments, in seconds."""
+
+    kind: str
+    given: tuple[float, ...]
+
+    @classmethod
+    def parse(cls, text: Any, where: str | None = None) -> Distribution:
+        """Read a distribution, or a plain time that is always taken.
+
+        >>> Distribution.parse("exp(1h)")
+        Distribution(kind='exp', given=(3600.0,))
+
+        Raises
+        ------
+        ConfigError
+            On an unknown name, a wrong number of arguments, or arguments that are not above 0.
+        """
+        call = parse_call(text) if isinstance(text, str) else None
+        if call is None or (call.inside is None and call.name not in KINDS):
+            return cls("constant", (_argument(text, "constant", where),))
+        if call.name not in KINDS:
+            raise ConfigError(f"unknown distribution {call.name!r}", where=where, expected=", ".join(KINDS))
+        kind = call.name
+        fewest, most, _ = KINDS[kind]
+        try:
+            arguments = call.arguments(fewest, most)
+        except ConfigError as error:
+            raise ConfigError(error.message, where=where, expected=error.expected) from None
+        given = tuple(_argument(argument, kind, where) for argument in arguments)
+        if kind in {"uniform", "loguniform"} and given[0] > given[1]:
+            raise ConfigError(
+                f"{text!r} is not an ascending range", where=where, expected="the smaller first"
+            )
+        if kind == "quantiles" and list(given) != sorted(given):
+            raise ConfigError(
+                "the values of quantiles do not ascend", where=where, expected="the smallest first"
+            )
+        return cls(kind, given)
+
+    def draw(self, number: int, rng: np.random.Generator) -> Floats:
+        """Draw `number` values in seconds, at most `MAX_SECONDS`."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            values: Floats = np.fmin(KINDS[self.kind][2](self.given, number, rng), MAX_SECONDS)
+        return values
+
+    def __str__(self) -> str:
+        arguments = ", ".join(f"{value:.12g}" for value in self.given)
+        return arguments if self.kind == "constant" else f"{self.kind}({arguments})"
+
+
+def _argument(argument: Any, kind: str, where: str | None) -> float:
+    try:
+        value = parse_duration(argument.strip() if isinstance(argument, str) else argument, where)
+    except SimschedError as error:
+        raise ConfigError(f"{kind}: {error.message}", where=where, expected=error.expected) from None
+    if not (isfinite(value) and (value > 0 or kind in {"constant", "uniform", "quantiles"})):
+        raise ConfigError(
+            f"{argument!r} is not valid for {kind}", where=where, expected="finite numbers above 0"
+        )
+    return value
 
 
 T = TypeVar("T")
@@ -311,7 +427,7 @@ class LogModel:
         for one, stream in zip(self.classes, streams, strict=True):
             found += _jobs_of(one, self, population, stream)
         found.sort(key=lambda job: job.submit)
-        kept = (msgspec.structs.replace(job, id=number) for number, job in enumerate(found[: self.jobs], 1))
+        kept = (change(job, id=number) for number, job in enumerate(found[: self.jobs], 1))
         return assemble(
             kept, Skips(), source=self.name, name=self.name, kind="model", header=dict(self.header)
         )
@@ -449,8 +565,6 @@ def _requests(
 
 
 Span = ValueKind(_seconds, DURATION, lambda seconds: format_duration(round(seconds)))
-
-
 _CLASSES = listed(kind_of(JobClass), "a list of classes", one_alone=False)
 _CLASSES = replace(_CLASSES, schema={**_CLASSES.schema, "minItems": 1})
 
@@ -545,8 +659,6 @@ def _start(table: ModelTable, where: str) -> tuple[float, dict[str, str]]:
 
 def model_text(model: LogModel, description: str = "") -> str:
     """Return a model as the YAML text of its file."""
-    from simsched.formats.text.yaml_text import to_yaml
-
     header, start, zone = model.header, None, None
     if "UnixStartTime" in header:
         zone = header["TimeZoneString"]
@@ -563,3 +675,170 @@ def model_text(model: LogModel, description: str = "") -> str:
         classes=model.classes,
     )
     return to_yaml(table.to_dict())
+
+
+_BLOCK = 4096
+
+
+def _limit(value: Any, where: str) -> Distribution | float:
+    """Return a distribution, or the factor of ``x1.5``."""
+    if not isinstance(value, str) or not value.strip().startswith("x"):
+        return Distribution.parse(value, where)
+    try:
+        factor = float(value.strip()[1:])
+    except ValueError:
+        factor = 0.0
+    if not 0 < factor < 1e9:
+        raise ConfigError(f"bad factor {value!r}", where=where, expected="such as x1.5")
+    return factor
+
+
+Limit = ValueKind(
+    _limit, Drawn.schema, lambda limit: f"x{limit:g}" if isinstance(limit, float) else str(limit)
+)
+_EndOfMix = ValueKind(lambda value, where: Distribution.parse(value, where).given[0], Drawn.schema)
+
+
+class Part(Declared, frozen=True, kw_only=True):
+    """One line of a mix: a shape, how often it comes, and how long it takes.
+
+    shape : the request (RFC 46).
+    weight : its share of the jobs, beside the weights of the other parts.
+    runtime : the distribution of the run times.
+    duration : the limit: None leaves it open, ``x1.5`` is a factor on the run time, a distribution is drawn
+        on its own (and raised to the run time).
+    name, queue : those of the jobs.
+    """
+
+    shape: str
+    weight: Annotated[float, number(most=1e18)] = 1.0
+    runtime: Annotated[Distribution, Drawn]
+    duration: Annotated[Distribution | float | None, Limit] = None
+    name: str | None = None
+    queue: str | None = None
+
+
+_PARTS = listed(kind_of(Part))
+_PARTS = replace(_PARTS, schema={**_PARTS.schema, "minItems": 1})
+
+
+class Mix(Declared, frozen=True, kw_only=True):
+    """A Poisson (or other) stream of jobs from weighted parts, for quick studies.
+
+    parts : the shapes with their weights.
+    gap : the distribution of the time between two submissions.
+    jobs, span : the number of jobs and the seconds, which end the stream.
+    users : the number of users; 0: jobs without users.
+    name : the name of the workload.
+    description : a text for people.
+    """
+
+    join = ": "
+
+    parts: Annotated[tuple[Part, ...], _PARTS] = ()
+    gap: Annotated[Distribution, Drawn] = Distribution("exp", (60.0,))
+    jobs: int | None = None
+    span: Annotated[float | None, _EndOfMix] = None
+    users: int = 0
+    name: Text = "mix"
+    description: Annotated[Any, ANYTHING] = None
+
+    @classmethod
+    def schema(cls) -> dict[str, Any]:
+        """See `Declared`; that parts are given is for `checked`, which says more."""
+        return super().schema() | {"required": ["parts"]}
+
+    def checked(self, where: str) -> Self:
+        """Return the mix; ConfigError for one without parts."""
+        if not self.parts:
+            raise ConfigError("the mix has no parts", where=where, expected="parts: a list")
+        return self
+
+    def make(self, rng: np.random.Generator) -> Workload:
+        """Draw the jobs of the mix.
+
+        Raises
+        ------
+        ConfigError
+            When neither jobs nor span end the stream, a weight is negative, or all weights are 0.
+        """
+        submit = self._submits(rng)
+        weights = np.array([part.weight for part in self.parts], dtype=float)
+        if not len(weights) or (weights < 0).any() or not 0 < weights.sum() < np.inf:
+            raise ConfigError(
+                "invalid weights in the mix", expected="weights of 0 or more, at least one above 0"
+            )
+        which = rng.choice(len(self.parts), len(submit), p=weights / weights.sum())
+        run = np.zeros(len(submit))
+        limit = np.full(len(submit), np.inf)
+        for index, part in enumerate(self.parts):
+            here = np.flatnonzero(which == index)
+            run[here] = np.maximum(1, np.floor(part.runtime.draw(len(here), rng)))
+            if isinstance(part.duration, Distribution):
+                limit[here] = np.maximum(run[here], np.ceil(part.duration.draw(len(here), rng)))
+            elif part.duration is not None:
+                limit[here] = np.ceil(run[here] * part.duration)
+        names = users(len(submit), self.users, rng)
+        specs = [Jobspec.from_shape(part.shape) for part in self.parts]
+        columns = (np.floor(submit).tolist(), which.tolist(), run.tolist(), limit.tolist(), names)
+        jobs = [
+            Job(
+                id=number,
+                submit=int(at),
+                jobspec=specs[index],
+                runtime=int(took),
+                duration=None if most == float("inf") else int(most),
+                user=user,
+                name=self.parts[index].name,
+                queue=self.parts[index].queue,
+            )
+            for number, (at, index, took, most, user) in enumerate(zip(*columns, strict=True), 1)
+        ]
+        return assemble(jobs, Skips(), source=self.name, name=self.name, kind="model")
+
+    def _submits(self, rng: np.random.Generator) -> Floats:
+        if self.jobs is None and self.span is None:
+            raise ConfigError("the mix has no end", expected="a number of jobs or a span")
+        number = self.jobs if self.jobs is not None else _BLOCK
+        while True:
+            if number > MAX_JOBS:
+                raise ConfigError(
+                    f"the mix has more than {MAX_JOBS:,} jobs", expected="fewer, or longer gaps"
+                )
+            submit = np.cumsum(self.gap.draw(number, rng))
+            if self.span is None:
+                return submit
+            if self.jobs is not None or (number and submit[-1] > self.span):
+                kept: Floats = submit[submit <= self.span]
+                return kept
+            number *= 2
+
+
+def is_model_document(document: Any) -> bool:
+    """Whether a document is a mix or a log's model."""
+    return isinstance(document, dict) and any(
+        isinstance(document.get(key), list) for key in ("parts", "classes")
+    )
+
+
+def model_of(document: Any, where: str = "mix") -> Mix | LogModel:
+    """Return the mix or the log's model of a document.
+
+    Raises
+    ------
+    ConfigError
+        With the place, when a key is unknown or a value is invalid.
+    """
+    if isinstance(document, dict) and "classes" in document:
+        return model_from_dict(document, where)
+    return Mix.read(document, where)
+
+
+def read_model(text: str, reading: ReadOptions) -> Workload:
+    """Draw the jobs of a model file with the seed of the reading."""
+    from simsched.formats.text.documents import load_document
+
+    model = model_of(load_document(text, reading.source), reading.source)
+    workload = model.make(np.random.default_rng(reading.seed))
+    jobs = workload.jobs if reading.limit is None else workload.jobs[: reading.limit]
+    return replace(workload, jobs=jobs, source=reading.source, total_records=len(jobs))
