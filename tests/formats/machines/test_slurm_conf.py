@@ -394,6 +394,8 @@ def test_notes_of_one_key_are_one_note():
         ("SelectType=select/linear", {"match-policy": "firstnodex"}),
         ("JobRequeue=0", {"on-failure": "fail"}),
         ("OverTimeLimit=UNLIMITED", {"overrun": "allow"}),
+        ("OverTimeLimit=5", {"kill-grace": "5m"}),
+        ("OverTimeLimit=0", {}),
         ("PriorityType=priority/basic\nPriorityWeightFairshare=10", {}),
         ("PriorityType=priority/multifactor\nPriorityWeightAge=0", {}),
     ],

@@ -299,7 +299,6 @@ LEFT_OUT = {
     "maxcpuspersocket": "the most CPUs of a socket",
     "maxmempercpu": "the most memory per CPU",
     "maxmempernode": "the most memory per node",
-    "overtimelimit": "the time that a job may run beyond its limit",
     "reqresv": "jobs need a reservation of Slurm",
     "rootonly": "only root submits to it",
 }
@@ -409,6 +408,10 @@ class Settings:
             config["on-failure"] = "fail"
         if self.get("overtimelimit") in UNLIMITED - {"-1"}:
             config["overrun"] = "allow"
+        elif minutes := self.notes.whole(
+            self.get("overtimelimit") or "0", "OverTimeLimit", self.where("overtimelimit")
+        ):
+            config["kill-grace"] = f"{minutes}m"
         self._note_selection()
         self._note_others()
         return config

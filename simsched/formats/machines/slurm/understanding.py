@@ -837,6 +837,7 @@ CLOSED = [["0s", "inf"]]
 MOST_NODES = 2**31 - 1
 
 PARTITION_ALONE = {
+    "overtimelimit": "the time that a job may run beyond its limit",
     "cpubind": "how tasks are bound to CPUs",
     "disablerootjobs": "whether root may submit to it",
     "hidden": "whether users see it",
