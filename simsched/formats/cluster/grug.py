@@ -1,24 +1,25 @@
 """GRUG: Fluxion's GraphML recipe for generating a resource graph.
 
 A small directed graph: a vertex describes resources to make, an edge states how many of them are made in
-its source or with which existing vertices they are associated.  The text is read with expat in one pass that
-refuses document types (and with them entities), deep nesting and unknown keys by line.
+its source or with which existing vertices they are associated.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections import defaultdict
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import FormatError, LimitError
+from simsched.formats.text.xml_tree import local_name, parse_xml
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from xml.parsers.expat import XMLParserType
+    from collections.abc import Callable, Mapping, Sequence
+
+    from simsched.formats.text.xml_tree import Element
 
 MULTIPLY, ASSOCIATE_IN, ASSOCIATE_BY_PATH_IN = "MULTIPLY", "ASSOCIATE_IN", "ASSOCIATE_BY_PATH_IN"
 METHODS = (MULTIPLY, ASSOCIATE_IN, ASSOCIATE_BY_PATH_IN)
-MAX_DEPTH = 16
 MAX_ELEMENTS = 100_000
 """The most vertices and edges of one recipe; the graph that it generates may have millions."""
 
@@ -137,138 +138,64 @@ def parse_grug(text: str, *, where: str | None = None) -> Grug:
     Raises
     ------
     FormatError
-        with the line: not XML, a document type, a value that is not a number, an unknown
+        with the place: not XML, a document type, a value that is not a number, an unknown
         generation method, an edge to an unknown vertex, two vertices of one name, no root.
     LimitError
-        for XML nested deeper than 16 levels, or more than 100,000 elements.
+        for XML nested too deeply, or more than 100,000 elements.
     """
-    from xml.parsers.expat import ExpatError, ParserCreate
-
-    parser = ParserCreate()
-    handler = _Handler(parser, where)
-    try:
-        parser.Parse(text, True)
-    except ExpatError as error:
-        raise FormatError(f"not XML: {error}", where=_at(where, error.lineno)) from None
-    if not handler.seen_graphml:
+    # The recipes of Fluxion have the `>` of <graphml> before its last attributes, which are text then.
+    root = parse_xml(text, where, stray_text=True)
+    if local_name(root.name) != "graphml":
         raise FormatError("XML, but not GraphML", where=where, expected="a <graphml> element")
+    found: dict[str, list[Element]] = defaultdict(list)
+    for element in root.walk():
+        found[local_name(element.name)].append(element)
+    if len(found["node"]) + len(found["edge"]) > MAX_ELEMENTS:
+        raise LimitError(f"more than {MAX_ELEMENTS:,} vertices and edges", where=where)
+    names = {key.attribute("id"): key.attribute("attr.name", key.attribute("id")) for key in found["key"]}
+    defaults = {kind: _defaults(kind, found["key"]) for kind in _FIELDS}
+
+    def values_of(kind: str, element: Element) -> dict[str, Any]:
+        """Return field → value of a node or edge: its data over the declared defaults."""
+        data = defaults[kind] | {key: element.attribute(key, "") for key in _ATTRIBUTES}
+        for child in element.children:
+            if local_name(child.name) == "data":
+                key = child.attribute("key", "")
+                if key not in names:
+                    message = f"data key {key!r} is not declared"
+                    raise FormatError(message, where=child.at(where), expected="one of the <key> ids")
+                data[names[key]] = child.text.strip()
+        place = element.at(where)
+        found = {name: read(kind, key, data[key], place) for name, (key, _, read) in _FIELDS[kind].items()}
+        return {**found, "line": element.line}
+
     vertices: dict[str, GrugVertex] = {}
-    for element in handler.elements:
-        if element.kind == "node":
-            values = handler.values(element)
-            vertex = GrugVertex(
-                **{**values, "basename": values["basename"] or values["type"], "root": values["root"] != 0}
-            )
-            if vertex.name in vertices:
-                message = f"two vertices have the name {vertex.name!r}"
-                raise FormatError(message, where=_at(where, vertex.line))
-            vertices[vertex.name] = vertex
-    edges = [GrugEdge(**handler.values(element)) for element in handler.elements if element.kind == "edge"]
-    for edge in edges:
+    for element in found["node"]:
+        values = values_of("node", element)
+        vertex = GrugVertex(
+            **{**values, "basename": values["basename"] or values["type"], "root": values["root"] != 0}
+        )
+        if vertex.name in vertices:
+            raise FormatError(f"two vertices have the name {vertex.name!r}", where=element.at(where))
+        vertices[vertex.name] = vertex
+    edges = []
+    for element in found["edge"]:
+        edge = GrugEdge(**values_of("edge", element))
         for end in (edge.source, edge.target):
             if end not in vertices:
-                raise FormatError(f"no vertex has the name {end!r}", where=_at(where, edge.line))
+                raise FormatError(f"no vertex has the name {end!r}", where=element.at(where))
+        edges.append(edge)
     if not any(vertex.root for vertex in vertices.values()):
         raise FormatError("the recipe has no root", where=where, expected="a vertex with root 1")
-    return Grug(handler.graph_name, vertices, tuple(edges))
+    name = next((name for graph in found["graph"] if (name := graph.attribute("id"))), "")
+    return Grug(name, vertices, tuple(edges))
 
 
-@dataclass
-class _Element:
-    """A <node> or <edge> while it is read."""
-
-    kind: str
-    attributes: dict[str, str]
-    line: int
-    data: dict[str, str] = field(default_factory=dict)
-
-
-class _Handler:
-    """Collects the events of expat: keys with their defaults, nodes and edges with their data."""
-
-    def __init__(self, parser: XMLParserType, where: str | None) -> None:
-        self.parser = parser
-        self.where = where
-        self.seen_graphml = False
-        self.graph_name = ""
-        self.keys: dict[str, tuple[str, str]] = {}
-        self.defaults = {
-            kind: {key: default for key, default, _ in fields.values() if key not in _ATTRIBUTES}
-            for kind, fields in _FIELDS.items()
-        }
-        self.elements: list[_Element] = []
-        self._open: _Element | None = None
-        self._key = ""
-        self._text: list[str] | None = None
-        self._depth = 0
-        parser.StartElementHandler = self._start
-        parser.EndElementHandler = self._end
-        parser.CharacterDataHandler = self._characters
-        parser.StartDoctypeDeclHandler = self._doctype
-
-    def values(self, element: _Element) -> dict[str, Any]:
-        """Return field → value of a node or edge: its data over the declared defaults."""
-        data = {**self.defaults[element.kind], **element.data}
-        place = _at(self.where, element.line)
-        found: dict[str, Any] = {"line": element.line}
-        for name, (key, _, read) in _FIELDS[element.kind].items():
-            text = (element.attributes if key in _ATTRIBUTES else data).get(key, "")
-            found[name] = read(element.kind, key, text, place)
-        return found
-
-    def _here(self) -> str:
-        return _at(self.where, self.parser.CurrentLineNumber)
-
-    def _doctype(self, *_: object) -> None:
-        message = "the XML declares a document type"
-        raise FormatError(message, where=self._here(), expected="GraphML without <!DOCTYPE>")
-
-    def _start(self, tag: str, attributes: dict[str, str]) -> None:
-        self._depth += 1
-        if self._depth > MAX_DEPTH:
-            raise LimitError("the XML is nested too deeply", where=self._here())
-        match tag.rpartition(":")[2]:
-            case "graphml":
-                self.seen_graphml = True
-            case "graph":
-                self.graph_name = self.graph_name or attributes.get("id", "")
-            case "key":
-                self._key = attributes.get("id", "")
-                self.keys[self._key] = attributes.get("for", "all"), attributes.get("attr.name", self._key)
-            case "default":
-                self._text = []
-            case "node" | "edge" as kind:
-                self._open = _Element(kind, attributes, self.parser.CurrentLineNumber)
-                self.elements.append(self._open)
-                if len(self.elements) > MAX_ELEMENTS:
-                    raise LimitError(f"more than {MAX_ELEMENTS:,} vertices and edges", where=self.where)
-            case "data":
-                self._key = attributes.get("key", "")
-                self._text = []
-
-    def _characters(self, text: str) -> None:
-        if self._text is not None:
-            self._text.append(text)
-
-    def _end(self, tag: str) -> None:
-        self._depth -= 1
-        match tag.rpartition(":")[2]:
-            case "node" | "edge":
-                self._open = None
-            case "default":
-                domain, name = self.keys.get(self._key, ("", ""))
-                for kind in ("node", "edge"):
-                    if domain in (kind, "all"):
-                        self.defaults[kind][name] = "".join(self._text or ()).strip()
-                self._text = None
-            case "data":
-                if self._open is not None:
-                    if self._key not in self.keys:
-                        message = f"data key {self._key!r} is not declared"
-                        raise FormatError(message, where=self._here(), expected="one of the <key> ids")
-                    self._open.data[self.keys[self._key][1]] = "".join(self._text or ()).strip()
-                self._text = None
-
-
-def _at(where: str | None, line: int) -> str:
-    return f"{where}:{line}" if where else f"line {line}"
+def _defaults(kind: str, keys: Sequence[Element]) -> dict[str | None, str | None]:
+    """Return key → its value in elements of a kind that have no data for it."""
+    found: dict[str | None, str | None] = {key: default for key, default, _ in _FIELDS[kind].values()}
+    for key in keys:
+        default = next((child for child in key.children if local_name(child.name) == "default"), None)
+        if default is not None and key.attribute("for", "all") in (kind, "all"):
+            found[key.attribute("attr.name", key.attribute("id"))] = default.text.strip()
+    return found
