@@ -236,8 +236,8 @@ def _submittable(job: Jobspec, where: str) -> Jobspec:
     try:
         return timed.to_v1()
     except RequestError as error:
-        has = f"{error.where} has {error.message.removeprefix('this is not a V1 jobspec: ')}"
-        note(f"{where}: version 999 (RFC 14), which Flux does not take: {has}; V1 has {error.expected}")
+        reason = str(error).replace("this is not a V1 jobspec: ", "")
+        note(f"{where}: version 999 (RFC 14), which Flux does not take: {reason}")
         return job.to_canonical()
 
 

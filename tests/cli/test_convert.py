@@ -351,8 +351,12 @@ def test_a_shape_in_place_of_a_file_is_converted(run, job):
     [
         ("slot=2/[core=4;gpu]", 1, ""),
         ("node=2/slot=2/core", 1, ""),
-        ("slot=1/node", 999, "resources[0].with has a slot of node; V1 has core, or core and gpu"),
-        ("slot=1-3/core", 999, "resources[0].count has the count 1-3; V1 has an integer"),
+        (
+            "slot=1/node",
+            999,
+            "resources[0].with[0].type: 'node' is not allowed here in V1 (expected core or gpu)",
+        ),
+        ("slot=1-3/core", 999, "resources[0].count: the count 1-3 (expected an integer)"),
     ],
 )
 def test_a_jobspec_is_version_1_where_flux_takes_it(run, tmp_path, shape, version, note):

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 from simsched.errors import FormatError, clip
 from simsched.formats.sss import vocabulary
 from simsched.formats.sss.expressions import group_signs
-from simsched.formats.text.excerpts import place
-from simsched.formats.text.xml_tree import Element, parse_xml, write_xml
+from simsched.formats.text.xml_tree import Element, local_name, parse_xml, write_xml
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -81,7 +80,7 @@ def report(
 
     Reject returns the error to raise; Warn adds it to `warnings`; Ignore does nothing.
     """
-    fault = FormatError(message, where=place(where, element.line, element.column), expected=expected)
+    fault = FormatError(message, where=element.at(where), expected=expected)
     if element.policy == "Reject":
         return fault
     if element.policy == "Warn":
@@ -98,8 +97,7 @@ class _Checker:
         self.warnings: list[FormatError] = []
 
     def fault(self, element: Element, message: str, expected: str | None = None) -> None:
-        spot = place(self.where, element.line, element.column)
-        self.faults.append(FormatError(message, where=spot, expected=expected))
+        self.faults.append(FormatError(message, where=element.at(self.where), expected=expected))
 
     def unknown(self, element: Element, message: str, expected: str | None = None) -> None:
         """Treat an element, attribute or value that the specification does not define."""
@@ -109,7 +107,7 @@ class _Checker:
 
     def root(self, element: Element) -> Element:
         """The document's root."""
-        name = _local(element.name)
+        name = local_name(element.name)
         if name not in ROOTS:
             self.fault(element, f"<{clip(element.name)}> is not a Job Object", " or ".join(ROOTS))
             return element
@@ -131,7 +129,7 @@ class _Checker:
         older = {old: new.name for new in properties.values() for old in new.older}
         children = []
         for raw in element.children:
-            child = replace(raw, name=older.get(_local(raw.name), _local(raw.name)))
+            child = replace(raw, name=older.get(local_name(raw.name), local_name(raw.name)))
             if child.name in vocabulary.CATEGORIES and child.name in inner:
                 children.append(self.category(child, element, properties, older))
             elif child.name in inner:
@@ -192,7 +190,7 @@ class _Checker:
         before = len(self.faults)
         children = []
         for raw in element.children:
-            child = replace(raw, name=older.get(_local(raw.name), _local(raw.name)))
+            child = replace(raw, name=older.get(local_name(raw.name), local_name(raw.name)))
             known = properties.get(child.name)
             if known and known.category:
                 more = vocabulary.CATEGORIES[element.name]
@@ -256,7 +254,7 @@ class _Checker:
 
     def variable(self, raw: Element, environment: Element) -> Element:
         """An environment variable."""
-        element = self.policed(replace(raw, name=_local(raw.name)), environment.policy)
+        element = self.policed(replace(raw, name=local_name(raw.name)), environment.policy)
         if element.name != "Variable":
             self.unknown(element, f"<{clip(element.name)}> is not known in <Environment>", "Variable")
         else:
@@ -357,11 +355,6 @@ def _out_of_place(element: Element, name: str) -> str | None:
     if other and element.attribute(other) != needed:
         return f" without {other}={needed}"
     return None
-
-
-def _local(tag: str) -> str:
-    """A tag without its namespace prefix."""
-    return tag.rpartition(":")[2]
 
 
 _BY_NAME = ("Resource", "Extension", "ResourceLimit", "Variable")
