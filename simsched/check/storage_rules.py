@@ -13,7 +13,7 @@ from simsched.check.findings import ERROR, rule
 from simsched.check.node_rules import listed
 from simsched.check.site_files import R, SiteFault
 from simsched.formats.rfc.units import is_unit, same_dimension, unit_of
-from simsched.graph.resource_graph import children_map, containment_paths, execution_targets, pool_of, walk
+from simsched.graph.resource_graph import children_map, execution_targets, pool_of, subsystem_paths, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -126,7 +126,7 @@ class _Store:
         graph = machine.cluster.graph
         self._below = children_map(graph)
         self._graph = graph
-        self.paths = containment_paths(graph)
+        self.paths = subsystem_paths(graph)
         self.targets = set(execution_targets(graph, self._below))
         self.direct: dict[str, Counter[tuple[str, bool]]] = defaultdict(Counter)
         self.pieces: Counter[str] = Counter()

@@ -26,17 +26,18 @@ from simsched.graph.pool import NOTHING, STATUSES, Pool, split_name
 from simsched.graph.resource_graph import (
     CONTAINMENT,
     ResourceGraph,
-    containment_paths,
+    children_map,
     containment_root,
     edge_rows,
     execution_targets,
+    inside,
     paths_by_subsystem,
     pool_of,
+    subsystem_paths,
 )
 from simsched.graph.sharing import (
     edited_graph,
     extra_without,
-    inside,
     new_names,
     with_copies,
     with_pools,
@@ -130,7 +131,7 @@ def _labelled(cluster: Cluster, where: Where, names: Sequence[str], *, add: bool
         own = pool_of(graph, key).properties
         kept = {name: value for name, value in own.items() if name not in names}
         found[key] = {**dict.fromkeys(names, ""), **own} if add else kept
-    for key in inside(graph, targets) if suffixed else ():
+    for key in inside(children_map(graph), *targets) if suffixed else ():
         pool = pool_of(graph, key)
         mine = [plain for plain, kind in suffixed if kind == pool.type]
         if mine:
@@ -253,7 +254,7 @@ def set_units(cluster: ClusterLike, where: Where, kind: str, count: int) -> Clus
     ids = Idset.from_range(0, count - 1)
     changes = []
     for key in targets_where(cluster, where):
-        found = [(inner, pool_of(graph, inner)) for inner in inside(graph, [key])]
+        found = [(inner, pool_of(graph, inner)) for inner in inside(children_map(graph), key)]
         mine = [(inner, pool) for inner, pool in found if pool.type == kind]
         if len(mine) != 1 or mine[0][1].ids is None:
             host = pool_of(graph, key).name
@@ -290,8 +291,8 @@ def vertex_at(cluster: Cluster, path: str) -> str:
     check("under", path, str, "the path or the name of a vertex")
     graph = cluster.graph
     targets = execution_targets(graph)
-    within = {*targets, *inside(graph, targets)}
-    paths = {key: where for key, where in containment_paths(graph).items() if key not in within}
+    within = {*targets, *inside(children_map(graph), *targets)}
+    paths = {key: where for key, where in subsystem_paths(graph).items() if key not in within}
     found = [key for key, where in paths.items() if path in (where, pool_of(graph, key).name)]
     if len(found) != 1:
         problem = f"no vertex above the nodes is called {path!r}" if not found else f"{path!r} is ambiguous"
@@ -339,8 +340,8 @@ def _shared_vertices(graph: ResourceGraph, more: ResourceGraph, under: str) -> d
     """Return vertex of the part → vertex of the cluster, for what is outside of nodes and is in both."""
     root = containment_root(more)
     targets = execution_targets(more)
-    own = {*targets, *inside(more, targets)}
-    stem, cut = containment_paths(graph)[under], len(containment_paths(more)[root])
+    own = {*targets, *inside(children_map(more), *targets)}
+    stem, cut = subsystem_paths(graph)[under], len(subsystem_paths(more)[root])
     found = {root: under}
     places = paths_by_subsystem(graph)
     holders = {pool_of(one, key).type for one in (graph, more) for key in one if one.adj[key]}

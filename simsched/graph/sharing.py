@@ -12,18 +12,20 @@ import networkx as nx
 
 from simsched.errors import ClusterError
 from simsched.garbage import collector_paused
-from simsched.graph.build.assemble import settle
+from simsched.graph.build.assemble import finish
 from simsched.graph.cluster import Cluster
 from simsched.graph.pool import NOTHING, Pool, split_name
 from simsched.graph.resource_graph import (
     CONTAINMENT,
     ResourceGraph,
-    children,
+    children_map,
+    children_maps,
     dominated,
     dominating,
     edge_rows,
     execution_targets,
-    mark_finished,
+    frozen,
+    inside,
     pool_of,
     tables,
 )
@@ -34,9 +36,11 @@ if TYPE_CHECKING:
 
 def with_pools(cluster: Cluster, changes: Iterable[tuple[str, Pool]]) -> Cluster:
     """Return the cluster with other pools at some vertices."""
-    nodes, after, before = tables(cluster.graph)
-    nodes = {**nodes, **{key: {"pool": pool} for key, pool in changes}}
-    return _cluster(cluster, _shared(cluster.graph, nodes, after, before))
+    graph = cluster.graph
+    nodes, after, before = tables(graph)
+    edited = _sharing(graph, {**nodes, **{key: {"pool": pool} for key, pool in changes}}, after, before)
+    edited = frozen(edited, children_maps(graph))
+    return Cluster(edited, name=cluster.name, source=cluster.source)
 
 
 def without_targets(cluster: Cluster, targets: Sequence[str]) -> Cluster:
@@ -45,16 +49,9 @@ def without_targets(cluster: Cluster, targets: Sequence[str]) -> Cluster:
     gone = _belonging(graph, targets)
     nodes, after, before = tables(graph)
     with collector_paused():
-        return _cluster(
-            cluster,
-            _shared(
-                graph,
-                {key: value for key, value in nodes.items() if key not in gone},
-                _pruned(after, gone),
-                _pruned(before, gone),
-                settled=False,
-            ),
-        )
+        kept = {key: value for key, value in nodes.items() if key not in gone}
+        edited = _sharing(graph, kept, _pruned(after, gone), _pruned(before, gone))
+        return _edited(cluster, edited)
 
 
 def _pruned(table: dict[str, Any], gone: set[str]) -> dict[str, Any]:
@@ -138,8 +135,8 @@ class EditedGraph:
 
     def finish(self) -> None:
         """Check and freeze the graph."""
-        shared = _shared(self._old.graph, self._nodes, self._after, self._before, settled=False)
-        self.cluster = _cluster(self._old, shared)
+        edited = _sharing(self._old.graph, self._nodes, self._after, self._before)
+        self.cluster = _edited(self._old, edited)
 
 
 @contextmanager
@@ -191,7 +188,7 @@ class _Keys:
         return {key: self._by_name(key, model, name) for key in ordered}
 
     def _ordered(self, model: str, part: set[str]) -> Iterator[str]:
-        within = [model, *inside(self.graph, [model])]
+        within = [model, *inside(children_map(self.graph), model)]
         yield from within
         yield from sorted(part.difference(within))
 
@@ -211,17 +208,9 @@ class _Keys:
         return new
 
 
-def inside(graph: ResourceGraph, targets: Iterable[str]) -> Iterator[str]:
-    """Yield the vertices within the targets."""
-    layer = [child for key in targets for child in children(graph, key)]
-    while layer:
-        yield from layer
-        layer = [child for key in layer for child in children(graph, key)]
-
-
 def _belonging(graph: ResourceGraph, targets: Sequence[str]) -> set[str]:
     """Return targets, the vertices in them, and those of other subsystems that serve nothing else."""
-    found = {*targets, *inside(graph, targets)}
+    found = {*targets, *inside(children_map(graph), *targets)}
     layer = list(found)
     while layer:
         layer = [
@@ -233,24 +222,18 @@ def _belonging(graph: ResourceGraph, targets: Sequence[str]) -> set[str]:
     return found
 
 
-def _shared(
-    graph: ResourceGraph,
-    nodes: dict[str, Any],
-    after: dict[str, Any],
-    before: dict[str, Any],
-    *,
-    settled: bool = True,
+def _sharing(
+    graph: ResourceGraph, nodes: dict[str, Any], after: dict[str, Any], before: dict[str, Any]
 ) -> ResourceGraph:
-    """Return a frozen graph made of these tables, which may be shared with another frozen graph."""
+    """Return a graph made of these tables, which may be shared with another frozen graph."""
     edited: ResourceGraph = nx.MultiDiGraph()
     edited.graph.update(graph.graph)
     inner: Any = edited
     inner._node, inner._adj, inner._pred = nodes, after, before
-    if not settled:
-        edited.graph.pop("edge_order", None)
-        settle(edited)
-    return mark_finished(nx.freeze(edited))
+    return edited
 
 
-def _cluster(cluster: Cluster, graph: ResourceGraph) -> Cluster:
-    return Cluster(graph, name=cluster.name, source=cluster.source)
+def _edited(cluster: Cluster, graph: ResourceGraph) -> Cluster:
+    """Return the cluster of a graph with other vertices, which is checked."""
+    graph.graph.pop("edge_order", None)
+    return Cluster(finish(graph), name=cluster.name, source=cluster.source)

@@ -12,17 +12,14 @@ from simsched.formats.rfc.units import is_unit, unit_of
 from simsched.graph.resource_graph import (
     CONTAINMENT,
     CONTAINS,
-    KEPT,
-    Survey,
-    children_map,
+    children_maps,
     containment_root,
     execution_targets,
+    frozen,
     inside,
-    mark_finished,
     parents,
     pool_of,
     pools,
-    survey_of,
     tables,
 )
 
@@ -131,26 +128,21 @@ def finish(graph: ResourceGraph) -> ResourceGraph:
         if containment is not a tree over its vertices, if another subsystem has a cycle, if
         there is no execution target, or if two targets have one rank.
     """
-    import networkx as nx
-
-    survey = survey_of(graph)
-    settle(graph, survey)
-    frozen = mark_finished(nx.freeze(graph))
-    vars(frozen)[KEPT] = survey
-    return frozen
+    below = children_maps(graph)
+    settle(graph, below)
+    return frozen(graph, below)
 
 
-def settle(graph: ResourceGraph, survey: Survey | None = None) -> list[str]:
+def settle(graph: ResourceGraph, below: Mapping[str, dict[str, list[str]]] | None = None) -> list[str]:
     """Do the work of `finish` except for freezing; return the execution targets."""
-    survey = survey or survey_of(graph)
-    _note_root(graph, survey.below)
-    for subsystem in survey.names:
-        if subsystem != CONTAINMENT:
-            cycle = find_cycle(children_map(graph, subsystem))
-            if cycle:
-                raise ClusterError(f"a cycle in subsystem {subsystem!r}: {_text_of(cycle)}")
+    below = children_maps(graph) if below is None else below
+    contained = below.get(CONTAINMENT, {})
+    _note_root(graph, contained)
+    for subsystem, links in below.items():
+        if subsystem != CONTAINMENT and (cycle := find_cycle(links)):
+            raise ClusterError(f"a cycle in subsystem {subsystem!r}: {_text_of(cycle)}")
     _check_totals(graph)
-    return _give_ranks(graph, survey.below)
+    return _give_ranks(graph, contained)
 
 
 # --- checking ------------------------------------------------------------------------

@@ -9,12 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import networkx as nx
-
 from simsched.errors import ClusterError
 from simsched.formats.rfc.idset import Idset
 from simsched.garbage import collector_paused
-from simsched.graph.build.assemble import add_contained, add_vertices, new_graph, set_pool, settle
+from simsched.graph.build.assemble import add_contained, add_vertices, finish, new_graph, set_pool, settle
 from simsched.graph.build.jgf import fill, keep_odd_paths
 from simsched.graph.build.rset import RsetFrame, suffix_properties
 from simsched.graph.holdings import own_ids
@@ -57,8 +55,7 @@ def from_rset_with_jgf(
                 _complete(graph, vertex, within, below, frame.group_of[rank].children)
             else:
                 _refuse_lacking(graph, vertex, within, rank, frame.group_of[rank].children)
-        keep_odd_paths(graph)
-        return nx.freeze(graph)  # type: ignore[no-any-return,unused-ignore]
+        return keep_odd_paths(finish(graph))
 
 
 def _ranks(graph: ResourceGraph, targets: Sequence[str], frame: RsetFrame) -> list[int]:
