@@ -267,7 +267,7 @@ class _Parser:
         quoted = self.next_char() in {"'", '"'}
         start = self.at
         kind = self.string("the type of a resource")
-        count = _integer(None)
+        count = _ONE
         if self.next_char() == "=":
             self.at += 1
             count = self.count()
@@ -412,9 +412,8 @@ MAX_LEVELS = 100
 """Levels of resources that a shape may nest."""
 
 _CACHED_LENGTH = 2000
+_ONE = Count.fixed(1)
 
-# the common vertex: a bare type and perhaps an integer count
-_PLAIN = re.compile(r"\s*([A-Za-z_][\w.-]*)(?:=([1-9][0-9]{0,14}))?", re.ASCII)
 _COUNT = re.compile(r"[^/;{}\[\]]*")
 _STRING = "a string, in quotes if it looks like another value"
 _EXPECTED_TYPES = {"unit": _STRING, "exclusive": "true or false", "label": _STRING, "id": _STRING}
@@ -443,55 +442,11 @@ def parse_shape(text: str, where: str | None = None) -> tuple[ResourceVertex, ..
 def _parse(text: str) -> tuple[ResourceVertex, ...]:
     if len(text) > MAX_LENGTH:
         raise CaretLimitError(f"the shape has {len(text)} characters", expected=f"at most {MAX_LENGTH}")
-    vertex = _plain_shape(text)
-    if vertex is not None:
-        return (vertex,)
     refuse_broken_text(text)
     return _Parser(text).resources()
 
 
 _cached = lru_cache(maxsize=4096)(_parse)
-
-
-def _plain_shape(text: str) -> ResourceVertex | None:
-    """Return the vertex of a plain shape such as node=2/slot/[core=2;gpu], None for any other.
-
-    A plain shape has types and integer counts only, at most one slot, and a list at its end only.  Most
-    shapes are plain, and this takes a quarter of the time of the parser.  The result is the same: each part
-    between the signs matches type and count as a whole, so no sign can belong to a quoted or braced string,
-    and a text with any fault or any other construct is left to the parser.
-    """
-    *above, last = text.split("/")
-    if len(above) >= MAX_LEVELS:
-        return None
-    inner = last[1:-1].split(";") if last[:1] == "[" and last[-1:] == "]" else [last]
-    leaves = tuple([_plain_leaf(word) for word in inner])
-    if not all(leaves) or not above:
-        return leaves[0] if len(leaves) == 1 else None
-    below: tuple[ResourceVertex, ...] = leaves  # type: ignore[assignment]  # None is not among them
-    nslots = 0
-    for word in reversed(above):
-        found = _PLAIN.fullmatch(word)
-        if found is None:
-            return None
-        kind, digits = found.groups()
-        label = None
-        if kind == "slot":
-            label = DEFAULT_LABEL
-            nslots += 1
-        below = (ResourceVertex(kind, _integer(digits), None, None, label, None, below),)
-    return below[0] if nslots <= 1 else None
-
-
-@lru_cache(maxsize=4096)
-def _plain_leaf(word: str) -> ResourceVertex | None:
-    found = _PLAIN.fullmatch(word)
-    return None if found is None or found[1] == "slot" else ResourceVertex(found[1], _integer(found[2]))
-
-
-@lru_cache(maxsize=4096)
-def _integer(digits: str | None) -> Count:
-    return Count.fixed(int(digits) if digits else 1)
 
 
 # ---------------------------------------------------------------- writing
