@@ -36,6 +36,7 @@ from simsched.graph.resource_graph import (
     subsystem_paths,
 )
 from simsched.graph.sharing import (
+    NewKeys,
     edited_graph,
     extra_without,
     new_names,
@@ -51,8 +52,6 @@ if TYPE_CHECKING:
     from simsched.graph.cluster import ClusterLike
 
     Where: TypeAlias = str | Idset | Constraint
-    from simsched.graph.pool import Pool
-    from simsched.graph.resource_graph import ResourceGraph
 
 MAX_ADDED = 1_000_000
 
@@ -319,7 +318,8 @@ def joined(cluster: Cluster, part: Cluster, under: str | None = None) -> Cluster
     first = new_names(graph, [pool_of(more, key).name for key in targets])
     ranks = {pool_of(more, key).rank: first + turn for turn, key in enumerate(targets)}
     known = _shared_vertices(graph, more, containment_root(graph) if under is None else under)
-    keys = _keys(graph, more, known)
+    new_keys = NewKeys(graph)
+    keys = {key: known.get(key) or new_keys.of(key) for key in more}
     with edited_graph(cluster) as edited:
         for old, new in keys.items():
             if old not in known:
@@ -356,23 +356,3 @@ def _shared_vertices(graph: ResourceGraph, more: ResourceGraph, under: str) -> d
                 raise ClusterError(f"there is already a vertex {path!r}", expected="another name")
             found[key] = meets
     return found
-
-
-def _keys(graph: ResourceGraph, more: ResourceGraph, known: Mapping[str, str]) -> dict[str, str]:
-    """Return vertex of the part → its key in the whole: its own, numbers, or with a number behind it."""
-    numeric = all(key.isascii() and key.isdigit() for key in graph)
-    after = max(map(int, graph), default=0) + 1 if numeric else 0
-    keys = dict(known)
-    taken = set(graph)
-    for key in more:
-        if key in keys:
-            continue
-        new, turn = key, 1
-        if numeric:
-            new, after = str(after), after + 1
-        while new in taken:
-            turn += 1
-            new = f"{key}+{turn}"
-        keys[key] = new
-        taken.add(new)
-    return keys

@@ -72,13 +72,17 @@ def with_copies(cluster: Cluster, names: Sequence[str], *models: str, under: str
     """
     graph = cluster.graph
     rank = new_names(graph, names)
-    keys = _Keys(graph)
+    keys = NewKeys(graph)
     parts = {model: _belonging(graph, [model]) for model in models}
     edges = _edges_by_part(graph, parts)
+    ordered = {}
+    for model, part in parts.items():
+        within = [model, *inside(children_map(graph), model)]
+        ordered[model] = [*within, *sorted(part.difference(within))]
     with edited_graph(cluster) as edited:
         for turn, name in enumerate(names):
             model = models[turn % len(models)]
-            renamed = keys.of(model, name, parts[model])
+            renamed = {key: keys.of(_key_of_copy(key, model, name)) for key in ordered[model]}
             for old, new in renamed.items():
                 pool = _copied(pool_of(graph, old))
                 if old == model:
@@ -170,42 +174,33 @@ def _edges_by_part(graph: ResourceGraph, parts: dict[str, set[str]]) -> dict[str
     return found
 
 
-class _Keys:
-    """Keys for copies: numbers if all keys are numbers (JGF), else derived from the new name."""
+class NewKeys:
+    """Keys for new vertices: numbers if all keys are numbers (JGF), else the wanted ones, made distinct."""
 
     def __init__(self, graph: ResourceGraph) -> None:
-        self.graph = graph
-        self.numeric = all(key.isascii() and key.isdigit() for key in graph)
-        self._next = max((int(key) for key in graph), default=0) + 1 if self.numeric else 0
+        self._taken = set(graph)
+        self._numeric = all(key.isascii() and key.isdigit() for key in graph)
+        self._next = max(map(int, graph), default=0) + 1 if self._numeric else 0
 
-    def of(self, model: str, name: str, part: set[str]) -> dict[str, str]:
-        """Return old key → new key for a model and the vertices that belong to it, in graph order."""
-        ordered = list(self._ordered(model, part))
-        if self.numeric:
-            renamed = {key: str(self._next + turn) for turn, key in enumerate(ordered)}
-            self._next += len(ordered)
-            return renamed
-        return {key: self._by_name(key, model, name) for key in ordered}
-
-    def _ordered(self, model: str, part: set[str]) -> Iterator[str]:
-        within = [model, *inside(children_map(self.graph), model)]
-        yield from within
-        yield from sorted(part.difference(within))
-
-    def _by_name(self, key: str, model: str, name: str) -> str:
-        if key == model:
-            new = f"{model.rpartition('/')[0]}/{name}" if "/" in model else name
-        elif key.startswith(f"{model}/"):
-            new = (
-                f"{model.rpartition('/')[0]}/{name}{key[len(model) :]}"
-                if "/" in model
-                else name + key[len(model) :]
-            )
-        else:
-            new = f"{name}/{key}"
-        if new in self.graph:
-            raise ClusterError(f"there is already a vertex with the key {new!r}")
+    def of(self, wanted: str) -> str:
+        """Return a key that no vertex has."""
+        if self._numeric:
+            self._next += 1
+            return str(self._next - 1)
+        new, turn = wanted, 1
+        while new in self._taken:
+            turn += 1
+            new = f"{wanted}+{turn}"
+        self._taken.add(new)
         return new
+
+
+def _key_of_copy(key: str, model: str, name: str) -> str:
+    """Return the key of the copy of a vertex that belongs to `model`, whose copy is called `name`."""
+    if key != model and not key.startswith(f"{model}/"):
+        return f"{name}/{key}"
+    above, slash, _ = model.rpartition("/")
+    return f"{above}{slash}{name}{key[len(model) :]}"
 
 
 def _belonging(graph: ResourceGraph, targets: Sequence[str]) -> set[str]:

@@ -25,7 +25,7 @@ from simsched.graph.resource_graph import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from simsched.graph.pool import Pool
 
@@ -93,7 +93,7 @@ def summary(graph: ResourceGraph, name: str | None = None, source: str | None = 
         name=name,
         source=source,
         vertices=dict(Counter(pool.type for _, pool in pools(graph))),
-        units=_units(pool for _, pool in pools(graph)),
+        units=units_of(pool for _, pool in pools(graph)),
         targets=len(targets),
         groups=_groups(graph, targets, below),
         properties=dict(sorted(having.items())),
@@ -102,8 +102,8 @@ def summary(graph: ResourceGraph, name: str | None = None, source: str | None = 
     )
 
 
-def _units(found: Any) -> dict[str, str]:
-    """Add up sizes by type and unit."""
+def units_of(found: Iterable[Pool]) -> dict[str, str]:
+    """Return type → the sum of the sizes of pools as text, by unit if there are several."""
     total: Counter[tuple[str, str]] = Counter()
     for pool in found:
         total[pool.type, pool.unit] += pool.size
@@ -122,7 +122,7 @@ def _groups(graph: ResourceGraph, targets: Sequence[str], below: Mapping[str, li
         within = [pool_of(graph, inner) for inner in inside(below, key)]
         made_of = seen.setdefault(tuple(map(id, within)), {})
         if within and not made_of:
-            made_of.update(_units(within))
+            made_of.update(units_of(within))
         mark = (tuple(made_of.items()), tuple(pool.properties), pool.status)
         holds[mark] = made_of
         alike.setdefault(mark, []).append(pool.name)

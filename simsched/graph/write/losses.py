@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from simsched.errors import RequestError
 from simsched.formats.cluster.treepool import MEMORY_UNIT
-from simsched.formats.rfc.units import convert
 from simsched.graph.holdings import Holdings, holdings
 from simsched.graph.pool import OUTER, UP
 from simsched.graph.resource_graph import (
@@ -24,7 +22,6 @@ from simsched.graph.write.treepool import is_storage, memory_in_gib
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from simsched.graph.pool import Pool
     from simsched.graph.resource_graph import ResourceGraph
 
 MEASURED = "pools that are measured, not counted"
@@ -85,29 +82,21 @@ def _of_pools(graph: ResourceGraph, form: str, found: Holdings) -> Iterator[str]
     for _, pool in pools(graph):
         if pool.type not in found.uncounted:
             continue
-        if form == TREEPOOL and memory_in_gib(pool) is not None:
-            if not _is_whole_gib(pool):
-                rounded[pool.type] += 1
+        if form == TREEPOOL and (amount := memory_in_gib(pool)) is not None:
+            rounded[pool.type] += amount != int(amount)
         elif form == TREEPOOL and is_storage(pool):
-            if pool.type != "storage":
-                renamed[pool.type] += 1
+            renamed[pool.type] += pool.type != "storage"
         else:
             lost[pool.type] += 1
-    if lost:
-        yield f"{MEASURED}: {_counted(lost)}"
-    if rounded:
-        yield f"parts of a {MEMORY_UNIT}, rounded down: {_counted(rounded)}"
-    if renamed:
-        yield f"the type of storage pools: {_counted(renamed)}"
+    for what, counted in (
+        (MEASURED, lost),
+        (f"parts of a {MEMORY_UNIT}, rounded down", rounded),
+        ("the type of storage pools", renamed),
+    ):
+        if counted.total():
+            yield f"{what}: {_counted(counted)}"
     if found.renumbered:
         yield f"ids within a target, which are renumbered: {', '.join(sorted(found.renumbered))}"
-
-
-def _is_whole_gib(pool: Pool) -> bool:
-    try:
-        return isinstance(convert(pool.size, pool.unit, MEMORY_UNIT), int)
-    except RequestError:
-        return False
 
 
 def _of_vertices(graph: ResourceGraph) -> Iterator[str]:
@@ -129,4 +118,4 @@ _FORMS = frozenset({"id", "rank", "unit", "uuid", "properties", "status", "uniq_
 
 
 def _counted(found: Counter[str]) -> str:
-    return ", ".join(f"{count:,} {kind}" for kind, count in found.items())
+    return ", ".join(f"{count:,} {kind}" for kind, count in found.items() if count)
