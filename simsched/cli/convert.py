@@ -265,11 +265,14 @@ def _requests(args: argparse.Namespace, text: str, where: str) -> list[Jobspec]:
 def _convert_constraint(args: argparse.Namespace) -> int:
     import json
 
+    from simsched.formats.request_files import is_constraint_document
     from simsched.formats.rfc.constraint import from_json, parse_constraint, to_json
-    from simsched.formats.text.documents import load_document, read_text
+    from simsched.formats.text.documents import load_document, name_of, read_text
 
-    text = read_text(args.file)
-    is_json = text.lstrip().startswith("{")
-    constraint = from_json(load_document(text, args.file)) if is_json else parse_constraint(text.strip())
+    text, where = read_text(args.file), name_of(args.file)
+    if is_constraint_document(text):
+        constraint = from_json(load_document(text, where), where)
+    else:
+        constraint = parse_constraint(text.strip(), where)
     print_lines([json.dumps(to_json(constraint)) if args.to == "rfc31" else str(constraint)])
     return 0
