@@ -87,7 +87,7 @@ class _PoolReader:
         type_ = share(m.type, m.type)
         basename = type_ if m.basename is UNSET else share(m.basename, m.basename)
         id_, name = _id_and_name(vertex, basename)
-        ids = None if m.ids is UNSET else self._ids(m, vertex)
+        ids = None if m.ids is UNSET else Idset.parse(m.ids, where=f"vertex {vertex.id!r}: ids")
         pool = Pool(
             type=type_,
             name=share(name, name),
@@ -103,12 +103,11 @@ class _PoolReader:
             extra=_extra(vertex),
             given=self._given_keys(m),
         )
-        self._note_paths(vertex.id, m)
+        if m.paths is not UNSET:
+            alone = m.paths.get(CONTAINMENT) if len(m.paths) == 1 else None
+            self.paths[vertex.id] = m.paths if alone is None else alone
         check_pool(pool, vertex.id)
         return pool
-
-    def _ids(self, m: Metadata, vertex: Vertex) -> Idset:
-        return Idset.parse(str(m.ids), where=f"vertex {vertex.id!r}: ids")
 
     def _mapping(self, m: Metadata) -> dict[str, str]:
         found = m.properties
@@ -126,11 +125,6 @@ class _PoolReader:
             found = frozenset(key for key, unset in zip(_OPTIONAL, mark, strict=True) if not unset)
             self._given[mark] = found
         return found
-
-    def _note_paths(self, key: str, m: Metadata) -> None:
-        if m.paths is not UNSET:
-            alone = m.paths.get(CONTAINMENT) if len(m.paths) == 1 else None
-            self.paths[key] = m.paths if alone is None else alone
 
 
 def _id_and_name(vertex: Vertex, basename: str) -> tuple[int | None, str]:
@@ -150,19 +144,15 @@ def _id_and_name(vertex: Vertex, basename: str) -> tuple[int | None, str]:
         return number, name
     if name == basename:
         return None, name
-    unique = _uniq_id(vertex)
+    own = vertex.id
+    unique: int | None
+    if type(m.uniq_id) is int:
+        unique = m.uniq_id if m.uniq_id >= 0 else None
+    else:  # the vertex's own id, if that is a number
+        unique = int(own) if own.isascii() and own.isdigit() and len(own) <= 15 else None
     if m.name is not UNSET:
         return unique, name
     return unique, basename if unique is None else f"{basename}{unique}"
-
-
-def _uniq_id(vertex: Vertex) -> int | None:
-    """Return ``uniq_id``, by default the vertex's own id if that is a number."""
-    given = vertex.metadata.uniq_id
-    if type(given) is int:
-        return given if given >= 0 else None
-    own = vertex.id
-    return int(own) if own.isascii() and own.isdigit() and len(own) <= 15 else None
 
 
 def _status(m: Metadata, vertex: Vertex) -> str:
@@ -231,7 +221,7 @@ def _edges(
             common = graph.graph["edge_form"] = form
         extra = {} if form == common else {"form": form}
         if type(edge) is OddEdge:
-            extra = {**extra, **_edge_extra(edge)}
+            extra |= {key: value for key, value in (("more", edge.more), ("outer", edge.outer)) if value}
         for subsystem, relationship in found:
             order.append((source, target, subsystem))
             yield source, target, subsystem, {"relationship": relationship, **extra}
@@ -255,17 +245,10 @@ def _subsystems(edge: Edge, where: str | None, number: int) -> tuple[str, list[t
                 "'name' beside or without a subsystem", where=place, expected="{subsystem: relationship}"
             )
         return "name", list(m.name.items())
-    if m.subsystem is UNSET:
-        return ("empty", [(CONTAINMENT, CONTAINS)]) if m.relationship is UNSET else (
-            "relationship", [(CONTAINMENT, m.relationship)]
-        )  # fmt: skip
-    return ("subsystem", [(m.subsystem, CONTAINS)]) if m.relationship is UNSET else (
-        "pair", [(m.subsystem, m.relationship)]
-    )  # fmt: skip
-
-
-def _edge_extra(edge: OddEdge) -> dict[str, Any]:
-    return {key: value for key, value in (("more", edge.more), ("outer", edge.outer)) if value}
+    forms = {(True, True): "empty", (True, False): "relationship", (False, True): "subsystem"}
+    form = forms.get((m.subsystem is UNSET, m.relationship is UNSET), "pair")
+    subsystem = CONTAINMENT if m.subsystem is UNSET else m.subsystem
+    return form, [(subsystem, CONTAINS if m.relationship is UNSET else m.relationship)]
 
 
 def _place(where: str | None, edge: Edge, number: int) -> str:

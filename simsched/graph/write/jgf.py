@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from simsched.errors import ConfigError
@@ -62,12 +62,9 @@ def to_jgf(graph: ResourceGraph, *, dialect: str = AS_READ, expand: bool | None 
         if expand or (expand is None and dialect == FLUXION):
             vertices, edges = _expanded(vertices, edges)
         given = graph.graph.get("edges_given", True) or bool(edges)
-        return Jgf(vertices, edges if given else None, graph.graph.get("jgf", {}), _document_keys(graph))
-
-
-def _document_keys(graph: ResourceGraph) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = graph.graph.get("document", {}) if graph.graph.get("source") == "JGF" else {}
-    return found
+        facts = graph.graph
+        document = facts.get("document", {}) if facts.get("source") == "JGF" else {}
+        return Jgf(vertices, edges if given else None, facts.get("jgf", {}), document)
 
 
 class _Writer:
@@ -100,18 +97,20 @@ class _Writer:
         return self._with_extra(key, pool, metadata)
 
     def _metadata(self, key: str, pool: Pool, given: frozenset[str], *, full: bool) -> Metadata:
-        default_name = _default_name(pool, given)
-        rank = self.ranks.get(key, -1) if full else self._own_rank(key, pool)
+        number = int(name) if (name := self.names[key]).isascii() and name.isdigit() else name
+        own_rank = -1 if pool.rank is None or key in self.our_ranks else pool.rank
+        rank = self.ranks.get(key, -1) if full else own_rank
+        size = 1 if pool.ids is None else len(pool.ids)
         return Metadata(
             type=pool.type,
             basename=pool.basename if "basename" in given or pool.basename != pool.type else UNSET,
-            name=pool.name if "name" in given or pool.name != default_name else UNSET,
+            name=pool.name if "name" in given or pool.name != _default_name(pool, given) else UNSET,
             id=(-1 if pool.id is None else pool.id) if "id" in given else UNSET,
-            uniq_id=_number(self.names[key]) if "uniq_id" in given else UNSET,
+            uniq_id=number if "uniq_id" in given else UNSET,
             rank=rank if "rank" in given or rank >= 0 else UNSET,
             exclusive=False if "exclusive" in given else UNSET,
             unit=pool.unit if "unit" in given or pool.unit else UNSET,
-            size=pool.size if "size" in given or pool.size != _size_default(pool) else UNSET,
+            size=pool.size if "size" in given or pool.size != size else UNSET,
             status=(0 if pool.status == UP else 1) if "status" in given or pool.status != UP else UNSET,
             drained=pool.status == DRAINED if "drained" in given or pool.status == DRAINED else UNSET,
             properties=dict(pool.properties) if "properties" in given or pool.properties else UNSET,
@@ -119,9 +118,6 @@ class _Writer:
             ids=str(pool.ids) if pool.ids is not None else UNSET,
             paths=self._paths(key) if "paths" in given else UNSET,
         )
-
-    def _own_rank(self, key: str, pool: Pool) -> int:
-        return -1 if pool.rank is None or key in self.our_ranks else pool.rank
 
     def _paths(self, key: str) -> dict[str, str]:
         return {name: found[key] for name, found in self.paths.items() if key in found}
@@ -184,14 +180,6 @@ def _default_name(pool: Pool, given: frozenset[str]) -> str:
     return pool.name if "paths" in given else pool.basename
 
 
-def _number(name: str) -> int | str:
-    return int(name) if name.isascii() and name.isdigit() else name
-
-
-def _size_default(pool: Pool) -> int:
-    return 1 if pool.ids is None else len(pool.ids)
-
-
 def _edge_metadata(subsystem: str, relationship: str, form: str) -> Any:
     if form == "name":
         return EdgeMetadata(name={subsystem: relationship})
@@ -241,21 +229,16 @@ def _expanded(vertices: list[Vertex], edges: list[Edge]) -> tuple[list[Vertex], 
 
 
 def _units(vertex: Vertex) -> Iterator[Vertex]:
+    """Yield a vertex for each unit of a pool that names them; the vertex itself if it names none."""
     from simsched.formats.rfc.idset import Idset
 
-    if vertex.metadata.ids is UNSET:
+    pool = vertex.metadata
+    if pool.ids is UNSET:
         yield vertex
         return
-    for number in Idset.parse(str(vertex.metadata.ids)).expand():
-        yield _renamed(vertex, number)
-
-
-def _renamed(vertex: Vertex, number: int) -> Vertex:
-    """Return a copy of a pool's vertex for its unit `number` alone."""
-    old = vertex.metadata
-    name = f"{old.basename}{number}"
-    paths = (
-        UNSET if old.paths is UNSET else {s: f"{p.rpartition('/')[0]}/{name}" for s, p in old.paths.items()}
-    )
-    metadata = replace(old, name=name, id=number, size=1, ids=UNSET, paths=paths)
-    return replace(vertex, metadata=metadata)
+    for number in Idset.parse(pool.ids).expand():
+        name = f"{pool.basename}{number}"
+        paths: dict[str, str] | UnsetType = UNSET
+        if pool.paths is not UNSET:
+            paths = {system: f"{path.rpartition('/')[0]}/{name}" for system, path in pool.paths.items()}
+        yield replace(vertex, metadata=replace(pool, name=name, id=number, size=1, ids=UNSET, paths=paths))
