@@ -208,11 +208,9 @@ def _checked_line(
     from simsched.formats.text.json_text import load_json
 
     try:
-        document = load_json(line)
+        document = load_json(line, where)
     except FormatError as error:
-        place = re.search(r"column (\d+)", error.where or "")
-        column = int(place[1]) if place else 1
-        return [Fault((), str(error), line=number, column=column, where=where)], []
+        return [replace(as_fault(error, where), line=number)], []
     found, notes = _checked_document(document, kind, lenient=lenient)
     return [replace(fault, line=number) for fault in located(found, line, where)], notes
 

@@ -76,8 +76,13 @@ def from_networkx(graph: object) -> ResourceGraph:
         )
     given: ResourceGraph = graph if isinstance(graph, nx.MultiDiGraph) else _with_keys(graph)
     with collector_paused():
-        found = new_graph(_name_of(given))
-        found.graph.update(_facts(given))
+        name = given.graph.get("name")
+        found = new_graph(name if isinstance(name, str) and name else "cluster")
+        found.graph.update(
+            (key, value)
+            for key, value in given.graph.items()
+            if key not in _OF_A_VERSION and isinstance(value, _FACTS.get(key, object))
+        )
         add_vertices(found, _vertices(given))
         add_edges(found, _edges(given))
         finished = finish(found)
@@ -107,19 +112,6 @@ def _with_keys(graph: nx.DiGraph[str]) -> ResourceGraph:
         more = {name: value for name, value in data.items() if name != "id"} if is_graphml else data
         found.add_edge(source, target, key=CONTAINMENT, **more)
     return found
-
-
-def _name_of(graph: ResourceGraph) -> str:
-    name = graph.graph.get("name")
-    return name if isinstance(name, str) and name else "cluster"
-
-
-def _facts(graph: ResourceGraph) -> dict[str, Any]:
-    return {
-        key: value
-        for key, value in graph.graph.items()
-        if key not in _OF_A_VERSION and isinstance(value, _FACTS.get(key, object))
-    }
 
 
 def _check_hosts(graph: ResourceGraph) -> None:
@@ -205,7 +197,10 @@ def _vertices(graph: ResourceGraph) -> Iterator[tuple[str, Pool]]:
         return known[1]
 
     for key, data in graph.nodes(data=True):
-        _check_key(key)
+        if not isinstance(key, str) or not key or has_control(key):
+            raise ClusterError(
+                f"{clip(repr(key))} is not the key of a vertex", expected="a text of printable characters"
+            )
         pool = data.get("pool")
         if pool is None and "type" in data:
             pool = _plain_pool(key, data)
@@ -217,13 +212,6 @@ def _vertices(graph: ResourceGraph) -> Iterator[tuple[str, Pool]]:
         if pool.properties or pool.extra:
             pool = pool.replace(properties=kept(pool.properties), extra=kept(pool.extra))
         yield key, pool
-
-
-def _check_key(key: object) -> None:
-    if not isinstance(key, str) or not key or has_control(key):
-        raise ClusterError(
-            f"{clip(repr(key))} is not the key of a vertex", expected="a text of printable characters"
-        )
 
 
 def _check_kinds(pool: Pool, key: str) -> None:

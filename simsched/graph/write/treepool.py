@@ -46,7 +46,7 @@ def topology(graph: ResourceGraph, *, found: Holdings | None = None) -> TreePool
     ranks_with: dict[Domain, list[int]] = {}
     for target in found.targets:
         topo = _domain(graph, target.vertex, below, target)
-        ranks_with.setdefault(topo, []).append(int(target.pool.rank or 0))
+        ranks_with.setdefault(topo, []).append(target.rank)
     groups = tuple(RankTopology(Idset.from_ids(ranks), topo) for topo, ranks in ranks_with.items())
     return TreePool(groups, graph.graph.get("treepool", ()))
 
