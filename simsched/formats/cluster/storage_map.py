@@ -76,7 +76,9 @@ def read_storage_map(document: Any, where: str | None = None) -> StorageMap:
         servers[name] = StorageServer(name, tuple(served.expand()), capacity)
     hosts = typed(document["computes"], dict, _at(where, "computes"))
     for host, server in hosts.items():
-        typed(server, str, _at(where, f"computes.{host}"))
+        if not isinstance(server, str):
+            place = _at(where, f"computes.{host}")
+            raise FormatError(f"found {server!r}", where=place, expected="the name of a server")
     return StorageMap(servers, dict(hosts))
 
 
