@@ -126,12 +126,11 @@ class _Checker:
                 self.holds_text(element)
             return element
         properties, inner = vocabulary.CONTAINERS[element.name]
-        older = {old: new.name for new in properties.values() for old in new.older}
         children = []
         for raw in element.children:
-            child = replace(raw, name=older.get(local_name(raw.name), local_name(raw.name)))
+            child = _modern(raw, element)
             if child.name in vocabulary.CATEGORIES and child.name in inner:
-                children.append(self.category(child, element, properties, older))
+                children.append(self.category(child, element))
             elif child.name in inner:
                 children.append(self.container(child, element.policy))
             elif child.name in properties:
@@ -173,14 +172,9 @@ class _Checker:
                 message = f"EndTime {times[1]} is before StartTime {times[0]}"
                 self.fault(end or element, message, "a later time")
 
-    def category(
-        self,
-        element: Element,
-        parent: Element,
-        properties: dict[str, vocabulary.Property],
-        older: dict[str, str],
-    ) -> Element:
+    def category(self, element: Element, parent: Element) -> Element:
         """Requested or Delivered."""
+        properties, _ = vocabulary.CONTAINERS[parent.name]
         element = self.policed(element, parent.policy)
         self.attributes(element, ())
         if element.is_reference:
@@ -190,7 +184,7 @@ class _Checker:
         before = len(self.faults)
         children = []
         for raw in element.children:
-            child = replace(raw, name=older.get(local_name(raw.name), local_name(raw.name)))
+            child = _modern(raw, parent)
             known = properties.get(child.name)
             if known and known.category:
                 more = vocabulary.CATEGORIES[element.name]
@@ -271,7 +265,10 @@ class _Checker:
                 hint = "this attribute inside Requested" if name in vocabulary.REQUESTED else None
                 self.unknown(element, f"attribute {clip(name)} is not known in <{element.name}>", hint)
                 continue
-            if reason := _out_of_place(element, name):
+            other, needed = vocabulary.ONLY_WITH.get(name, ("", ""))
+            unitless = name == "units" and element.name in vocabulary.UNITLESS
+            if unitless or (other and element.attribute(other) != needed):
+                reason = ", which is counted" if unitless else f" without {other}={needed}"
                 self.unknown(element, f"attribute {name} has no meaning in <{element.name}>{reason}")
                 continue
             self.words(element, f"{element.name}.{name}", value)
@@ -347,14 +344,10 @@ def _misfit(text: str, kind: vocabulary.Kind) -> str | None:
     return None
 
 
-def _out_of_place(element: Element, name: str) -> str | None:
-    """Return the reason why an attribute has no meaning in the element, or None."""
-    if name == "units" and element.name in vocabulary.UNITLESS:
-        return ", which is counted"
-    other, needed = vocabulary.ONLY_WITH.get(name, ("", ""))
-    if other and element.attribute(other) != needed:
-        return f" without {other}={needed}"
-    return None
+def _modern(element: Element, parent: Element) -> Element:
+    """Return an element of a containment element with the name that 3.1 has for it, without a prefix."""
+    name = local_name(element.name)
+    return replace(element, name=vocabulary.OLDER[parent.name].get(name, name))
 
 
 _BY_NAME = ("Resource", "Extension", "ResourceLimit", "Variable")

@@ -336,8 +336,10 @@ class Requester:
         Without such a unit, it is the first in which rounding up adds at most a `GRAIN` of the amount, and
         the rounding is a warning unless the policy is Ignore.
         """
-        smallest = min((_unit(e) for e in leaves(tree)), key=_SCALE.__getitem__)
-        units = [unit for unit in reversed(UNITS) if _SCALE[unit] <= _SCALE[smallest]]
+        named = (e.attribute("units") or "MB" for e in leaves(tree))
+        # jobspecs have the units up to YB, and an unknown unit is read as MB
+        smallest = min(min(_SCALE.get(unit, _SCALE["MB"]), _SCALE["YB"]) for unit in named)
+        units = [unit for unit in reversed(UNITS) if _SCALE[unit] <= smallest]
         countable = [unit for unit in units if all(_amount(e, unit=unit) <= ENDLESS for e in leaves(tree))]
         amounts = {u: [_amount(e, unit=u) for e in leaves(tree)] for u in countable or units[:1]}
         fitting = (
@@ -431,7 +433,7 @@ class Requester:
         if not topics.keys() & set(vocabulary.COUNTS):
             topics = self.delivered(job) | topics
         layout, _ = self.layout(job, topics, self.numbers(topics, "TaskCount"), total=True)
-        constraint, layout = self.placed(layout, self.constraint(topics), alone=True)
+        constraint = self.constraint(topics)
         vertices = self.vertices(job, layout)
         resources = (*vertices, *self.extras(topics, 1))
         scopes = tuple((slot.label or "", job) for slot in slots(vertices))
@@ -447,7 +449,10 @@ class Requester:
         labels: set[str] = set()
         for draft in drafts:
             layout = replace(draft.layout, label=_unique(draft.layout.label, labels, len(drafts)))
-            constraint, layout = self.placed(layout, self.constraint(draft.topics), alone=len(drafts) == 1)
+            constraint = self.constraint(draft.topics)
+            laid = layout.nodes is not None or layout.per_node is not None or layout.geometry
+            if isinstance(constraint, Hosts) and laid and len(drafts) > 1:  # the hosts of its own nodes
+                constraint, layout = ANY, replace(layout, node_id=str(constraint.hostlist))
             if constraint != ANY and len(drafts) > 1:
                 message = f"constraint {clip(str(constraint))} of one task group is put on the whole job"
                 self.warnings.append(self.at(draft.scope, FormatError(message)))
@@ -609,15 +614,6 @@ class Requester:
             raise self.contradiction(job, f"Processors {processors} and the {sums} of the task groups")
         return drafts
 
-    def placed(
-        self, layout: VertexLayout, constraint: Constraint, *, alone: bool
-    ) -> tuple[Constraint, VertexLayout]:
-        """Put a plain list of hosts on the node vertices of one of several task groups."""
-        laid = layout.nodes is not None or layout.per_node is not None or layout.geometry
-        if isinstance(constraint, Hosts) and laid and not alone:
-            return ANY, replace(layout, node_id=str(constraint.hostlist))
-        return constraint, layout
-
     def vertices(self, scope: Element, layout: VertexLayout) -> tuple[ResourceVertex, ...]:
         """The vertices of a layout."""
         try:
@@ -634,12 +630,6 @@ def _is_request(child: Element) -> bool:
         and (known.category or known.use == "refused")
         and child.attribute("context") != "Used"
     )
-
-
-def _unit(element: Element) -> str:
-    """The unit of a size, one that jobspecs have too."""
-    unit = element.attribute("units") or "MB"
-    return unit if unit in UNITS else "YB" if unit in _SCALE else "MB"
 
 
 def _amount(element: Element, *, unit: str) -> Fraction:
