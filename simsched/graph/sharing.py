@@ -12,23 +12,10 @@ import networkx as nx
 
 from simsched.errors import ClusterError
 from simsched.garbage import collector_paused
+from simsched.graph import resource_graph as rg
 from simsched.graph.build.assemble import finish
 from simsched.graph.cluster import Cluster
 from simsched.graph.pool import NOTHING, Pool, split_name
-from simsched.graph.resource_graph import (
-    CONTAINMENT,
-    ResourceGraph,
-    children_map,
-    children_maps,
-    dominated,
-    dominating,
-    edge_rows,
-    execution_targets,
-    frozen,
-    inside,
-    pool_of,
-    tables,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -37,9 +24,9 @@ if TYPE_CHECKING:
 def with_pools(cluster: Cluster, changes: Iterable[tuple[str, Pool]]) -> Cluster:
     """Return the cluster with other pools at some vertices."""
     graph = cluster.graph
-    nodes, after, before = tables(graph)
+    nodes, after, before = rg.tables(graph)
     edited = _sharing(graph, {**nodes, **{key: {"pool": pool} for key, pool in changes}}, after, before)
-    edited = frozen(edited, children_maps(graph))
+    edited = rg.frozen(edited, rg.children_maps(graph))
     return Cluster(edited, name=cluster.name, source=cluster.source)
 
 
@@ -47,7 +34,7 @@ def without_targets(cluster: Cluster, targets: Sequence[str]) -> Cluster:
     """Return the cluster without targets and the vertices that belong to them alone."""
     graph = cluster.graph
     gone = _belonging(graph, targets)
-    nodes, after, before = tables(graph)
+    nodes, after, before = rg.tables(graph)
     with collector_paused():
         kept = {key: value for key, value in nodes.items() if key not in gone}
         edited = _sharing(graph, kept, _pruned(after, gone), _pruned(before, gone))
@@ -77,14 +64,14 @@ def with_copies(cluster: Cluster, names: Sequence[str], *models: str, under: str
     edges = _edges_by_part(graph, parts)
     ordered = {}
     for model, part in parts.items():
-        within = [model, *inside(children_map(graph), model)]
+        within = [model, *rg.inside(rg.children_map(graph), model)]
         ordered[model] = [*within, *sorted(part.difference(within))]
     with edited_graph(cluster) as edited:
         for turn, name in enumerate(names):
             model = models[turn % len(models)]
             renamed = {key: keys.of(_key_of_copy(key, model, name)) for key in ordered[model]}
             for old, new in renamed.items():
-                pool = _copied(pool_of(graph, old))
+                pool = _copied(rg.pool_of(graph, old))
                 if old == model:
                     basename, number = split_name(name)
                     pool = pool.replace(name=name, basename=basename, id=number, rank=rank + turn)
@@ -93,15 +80,15 @@ def with_copies(cluster: Cluster, names: Sequence[str], *models: str, under: str
                 edited.add(new, pool)
             for source, target, subsystem, data in edges[model]:
                 ends = (source, target)
-                above = under if subsystem == CONTAINMENT and model in ends else None
+                above = under if subsystem == rg.CONTAINMENT and model in ends else None
                 first, second = (renamed.get(end, above or end) for end in ends)
                 edited.join(first, second, {subsystem: dict(data)})
     return edited.cluster
 
 
-def new_names(graph: ResourceGraph, names: Iterable[str]) -> int:
+def new_names(graph: rg.ResourceGraph, names: Iterable[str]) -> int:
     """Return the next free rank for targets of new names; ClusterError for a name that is taken."""
-    targets = [pool_of(graph, key) for key in execution_targets(graph)]
+    targets = [rg.pool_of(graph, key) for key in rg.execution_targets(graph)]
     taken = {pool.name for pool in targets}
     for name in names:
         if name in taken:
@@ -120,7 +107,7 @@ class EditedGraph:
 
     def __init__(self, old: Cluster) -> None:
         self._old = old
-        self._nodes, self._after, self._before = (dict(table) for table in tables(old.graph))
+        self._nodes, self._after, self._before = (dict(table) for table in rg.tables(old.graph))
         self._fresh: set[int] = set()
         self.cluster = old
 
@@ -164,10 +151,10 @@ def extra_without(pool: Pool, *keys: str) -> Any:
     return {key: value for key, value in pool.extra.items() if key not in keys} or NOTHING
 
 
-def _edges_by_part(graph: ResourceGraph, parts: dict[str, set[str]]) -> dict[str, list[Any]]:
+def _edges_by_part(graph: rg.ResourceGraph, parts: dict[str, set[str]]) -> dict[str, list[Any]]:
     owner: dict[str, str] = {key: model for model, part in parts.items() for key in part}
     found: dict[str, list[Any]] = {model: [] for model in parts}
-    for row in edge_rows(graph):
+    for row in rg.edge_rows(graph):
         owners = {owner[end] for end in row[:2] if end in owner}
         for model in owners:
             found[model].append(row)
@@ -177,7 +164,7 @@ def _edges_by_part(graph: ResourceGraph, parts: dict[str, set[str]]) -> dict[str
 class NewKeys:
     """Keys for new vertices: numbers if all keys are numbers (JGF), else the wanted ones, made distinct."""
 
-    def __init__(self, graph: ResourceGraph) -> None:
+    def __init__(self, graph: rg.ResourceGraph) -> None:
         self._taken = set(graph)
         self._numeric = all(key.isascii() and key.isdigit() for key in graph)
         self._next = max(map(int, graph), default=0) + 1 if self._numeric else 0
@@ -203,32 +190,32 @@ def _key_of_copy(key: str, model: str, name: str) -> str:
     return f"{above}{slash}{name}{key[len(model) :]}"
 
 
-def _belonging(graph: ResourceGraph, targets: Sequence[str]) -> set[str]:
+def _belonging(graph: rg.ResourceGraph, targets: Sequence[str]) -> set[str]:
     """Return targets, the vertices in them, and those of other subsystems that serve nothing else."""
-    found = {*targets, *inside(children_map(graph), *targets)}
+    found = {*targets, *rg.inside(rg.children_map(graph), *targets)}
     layer = list(found)
     while layer:
         layer = [
             vertex
-            for vertex in dict.fromkeys(child for key in layer for child in dominated(graph, key))
-            if vertex not in found and found.issuperset(dominating(graph, vertex))
+            for vertex in dict.fromkeys(child for key in layer for child in rg.dominated(graph, key))
+            if vertex not in found and found.issuperset(rg.dominating(graph, vertex))
         ]
         found.update(layer)
     return found
 
 
 def _sharing(
-    graph: ResourceGraph, nodes: dict[str, Any], after: dict[str, Any], before: dict[str, Any]
-) -> ResourceGraph:
+    graph: rg.ResourceGraph, nodes: dict[str, Any], after: dict[str, Any], before: dict[str, Any]
+) -> rg.ResourceGraph:
     """Return a graph made of these tables, which may be shared with another frozen graph."""
-    edited: ResourceGraph = nx.MultiDiGraph()
+    edited: rg.ResourceGraph = nx.MultiDiGraph()
     edited.graph.update(graph.graph)
     inner: Any = edited
     inner._node, inner._adj, inner._pred = nodes, after, before
     return edited
 
 
-def _edited(cluster: Cluster, graph: ResourceGraph) -> Cluster:
+def _edited(cluster: Cluster, graph: rg.ResourceGraph) -> Cluster:
     """Return the cluster of a graph with other vertices, which is checked."""
     graph.graph.pop("edge_order", None)
     return Cluster(finish(graph), name=cluster.name, source=cluster.source)

@@ -11,18 +11,10 @@ import networkx as nx
 from simsched.errors import ConfigError, LimitError
 from simsched.formats.rfc.hostlist import Hostlist, encode_hosts
 from simsched.formats.rfc.idset import Idset
+from simsched.graph import resource_graph as rg
 from simsched.graph.inspect.fold import ALIKE, APART, Fold, fold
 from simsched.graph.pool import STATUSES, UP
-from simsched.graph.resource_graph import (
-    CONTAINMENT,
-    ResourceGraph,
-    children_map,
-    execution_targets,
-    inside,
-    pool_of,
-    pools,
-    subsystems,
-)
+from simsched.graph.resource_graph import subsystems
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -30,7 +22,7 @@ if TYPE_CHECKING:
     from simsched.graph.pool import Pool
 
 
-def subsystem_view(graph: ResourceGraph, subsystem: str) -> ResourceGraph:
+def subsystem_view(graph: rg.ResourceGraph, subsystem: str) -> rg.ResourceGraph:
     """Return networkx's view of one subsystem: its edges and the vertices they join.
 
     A walk through a view is several times slower than one over the graph itself.
@@ -42,7 +34,7 @@ def subsystem_view(graph: ResourceGraph, subsystem: str) -> ResourceGraph:
     ['cluster0', 'n0', 'n0/core']
     """
     edges = [(source, target, key) for source, target, key in graph.edges(keys=True) if key == subsystem]
-    view: ResourceGraph = nx.edge_subgraph(graph, edges)  # type: ignore[assignment,unused-ignore]
+    view: rg.ResourceGraph = nx.edge_subgraph(graph, edges)  # type: ignore[assignment,unused-ignore]
     return view
 
 
@@ -84,21 +76,21 @@ class Summary:
     subsystems: list[str]
 
 
-def summary(graph: ResourceGraph, name: str | None = None, source: str | None = None) -> Summary:
+def summary(graph: rg.ResourceGraph, name: str | None = None, source: str | None = None) -> Summary:
     """Count a graph; `name` and `source` are those of its cluster.  O(vertices)."""
-    below = children_map(graph)
-    targets = execution_targets(graph, below)
-    having = Counter(name for key in targets for name in pool_of(graph, key).properties)
+    below = rg.children_map(graph)
+    targets = rg.execution_targets(graph, below)
+    having = Counter(name for key in targets for name in rg.pool_of(graph, key).properties)
     return Summary(
         name=name,
         source=source,
-        vertices=dict(Counter(pool.type for _, pool in pools(graph))),
-        units=units_of(pool for _, pool in pools(graph)),
+        vertices=dict(Counter(pool.type for _, pool in rg.pools(graph))),
+        units=units_of(pool for _, pool in rg.pools(graph)),
         targets=len(targets),
         groups=_groups(graph, targets, below),
         properties=dict(sorted(having.items())),
-        statuses=dict(Counter(pool_of(graph, key).status for key in targets)),
-        subsystems=subsystems(graph) or [CONTAINMENT],
+        statuses=dict(Counter(rg.pool_of(graph, key).status for key in targets)),
+        subsystems=subsystems(graph) or [rg.CONTAINMENT],
     )
 
 
@@ -113,13 +105,13 @@ def units_of(found: Iterable[Pool]) -> dict[str, str]:
     return {kind: " + ".join(sizes) for kind, sizes in units.items()}
 
 
-def _groups(graph: ResourceGraph, targets: Sequence[str], below: Mapping[str, list[str]]) -> list[Group]:
+def _groups(graph: rg.ResourceGraph, targets: Sequence[str], below: Mapping[str, list[str]]) -> list[Group]:
     alike: dict[Any, list[str]] = {}
     holds: dict[Any, dict[str, str]] = {}
     seen: dict[tuple[int, ...], dict[str, str]] = {}
     for key in targets:
-        pool = pool_of(graph, key)
-        within = [pool_of(graph, inner) for inner in inside(below, key)]
+        pool = rg.pool_of(graph, key)
+        within = [rg.pool_of(graph, inner) for inner in rg.inside(below, key)]
         made_of = seen.setdefault(tuple(map(id, within)), {})
         if within and not made_of:
             made_of.update(units_of(within))
@@ -135,7 +127,7 @@ def _groups(graph: ResourceGraph, targets: Sequence[str], below: Mapping[str, li
 
 
 def tree_lines(
-    graph: ResourceGraph, subsystem: str = CONTAINMENT, *, apart: bool = False, depth: int | None = None
+    graph: rg.ResourceGraph, subsystem: str = rg.CONTAINMENT, *, apart: bool = False, depth: int | None = None
 ) -> Iterator[str]:
     """Yield the lines of a tree in which equal subtrees are folded into one.
 
@@ -164,7 +156,9 @@ MAX_LEVELS = 100
 """Levels of a tree that are shown if no depth is given."""
 
 
-def _branches(graph: ResourceGraph, classes: Sequence[Fold], root: Fold, depth: int | None) -> Iterator[str]:
+def _branches(
+    graph: rg.ResourceGraph, classes: Sequence[Fold], root: Fold, depth: int | None
+) -> Iterator[str]:
     """Yield the classes below a class, depth first."""
     most = MAX_LEVELS if depth is None else depth
     stack = [(root, turn, "", 1) for turn in reversed(range(len(root.below)))] if most > 0 else []
@@ -178,13 +172,13 @@ def _branches(graph: ResourceGraph, classes: Sequence[Fold], root: Fold, depth: 
         if level < most:
             stack.extend((one, turn, inner, level + 1) for turn in reversed(range(len(one.below))))
         elif depth is None and one.below:
-            name = pool_of(graph, one.vertices[0]).name
+            name = rg.pool_of(graph, one.vertices[0]).name
             yield f"{inner}└─ … more below {name} at level {level}: --depth N shows N levels"
 
 
-def label(graph: ResourceGraph, one: Fold, count: int) -> str:
+def label(graph: rg.ResourceGraph, one: Fold, count: int) -> str:
     """Return a class in one line: number, type, names."""
-    found = [pool_of(graph, vertex) for vertex in one.vertices]
+    found = [rg.pool_of(graph, vertex) for vertex in one.vertices]
     first = found[0]
     parts = [f"{count} × {first.type}" if count > 1 else first.type]
     if first.size != 1 or first.ids is not None or first.unit:
@@ -216,7 +210,7 @@ def _property(name: str, value: str) -> str:
 # --- finding -------------------------------------------------------------------------
 
 
-def find(graph: ResourceGraph, text: str) -> list[str]:
+def find(graph: rg.ResourceGraph, text: str) -> list[str]:
     """Return the vertices that satisfy all terms of `text`, in graph order.
 
     Terms are separated by blanks: ``type=T``, ``property=P``, ``status=down``,
@@ -232,7 +226,7 @@ def find(graph: ResourceGraph, text: str) -> list[str]:
     tests = [_term(term) for term in text.split()]
     if not tests:
         raise ConfigError("nothing to find", expected=_TERMS)
-    return [key for key, pool in pools(graph) if all(test(pool) for test in tests)]
+    return [key for key, pool in rg.pools(graph) if all(test(pool) for test in tests)]
 
 
 _TERMS = "terms such as type=node, property=fast, status=down, name=n[0-3], rank=0-7, -status=up"

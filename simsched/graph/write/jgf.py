@@ -18,19 +18,8 @@ from simsched.formats.cluster.jgf import (
     Vertex,
 )
 from simsched.garbage import collector_paused
+from simsched.graph import resource_graph as rg
 from simsched.graph.pool import DRAINED, NOTHING, OUTER, UP, Pool
-from simsched.graph.resource_graph import (
-    CONTAINMENT,
-    CONTAINS,
-    ResourceGraph,
-    children_map,
-    edge_rows,
-    execution_targets,
-    inside,
-    paths_by_subsystem,
-    pool_of,
-    pools,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -41,7 +30,7 @@ DIALECTS = (AS_READ, FLUXION)
 _KNOWN = frozenset(Metadata.__struct_fields__)
 
 
-def to_jgf(graph: ResourceGraph, *, dialect: str = AS_READ, expand: bool | None = None) -> Jgf:
+def to_jgf(graph: rg.ResourceGraph, *, dialect: str = AS_READ, expand: bool | None = None) -> Jgf:
     """Return the JGF of a graph, vertices in graph order.
 
     Dialect ``as-read`` writes a vertex that came from JGF with the keys it had, and every
@@ -70,23 +59,23 @@ def to_jgf(graph: ResourceGraph, *, dialect: str = AS_READ, expand: bool | None 
 class _Writer:
     """The facts about the whole graph that writing one vertex needs."""
 
-    def __init__(self, graph: ResourceGraph, *, fluxion: bool) -> None:
+    def __init__(self, graph: rg.ResourceGraph, *, fluxion: bool) -> None:
         self.graph = graph
         self.fluxion = fluxion
         self.names = self._ids()
-        self.paths = paths_by_subsystem(graph)
+        self.paths = rg.paths_by_subsystem(graph)
         self.ranks = _inherited_ranks(graph)
         self.our_ranks = graph.graph.get("assigned_ranks", frozenset())
 
     def _ids(self) -> dict[str, str]:
         """Return vertex key → JGF id: the key itself if it came from JGF, else numbers."""
         numeric = all(key.isascii() and key.isdigit() and str(int(key)) == key for key in self.graph)
-        if numeric or (not self.fluxion and any(pool.given is not None for _, pool in pools(self.graph))):
+        if numeric or (not self.fluxion and any(pool.given is not None for _, pool in rg.pools(self.graph))):
             return {key: key for key in self.graph}
         return {key: str(number) for number, key in enumerate(self.graph)}
 
     def vertices(self) -> list[Vertex]:
-        return [self._vertex(key, pool) for key, pool in pools(self.graph)]
+        return [self._vertex(key, pool) for key, pool in rg.pools(self.graph)]
 
     def _vertex(self, key: str, pool: Pool) -> Vertex:
         full = self.fluxion or pool.given is None
@@ -153,8 +142,8 @@ class _Writer:
         """Return the edges in the order in which they were read; new ones come last."""
         order = self.graph.graph.get("edge_order")
         if order is None:
-            return edge_rows(self.graph)
-        left = {row[:3]: row for row in edge_rows(self.graph)}
+            return rg.edge_rows(self.graph)
+        left = {row[:3]: row for row in rg.edge_rows(self.graph)}
         kept = [row for triple in order if (row := left.pop(triple, None)) is not None]
         return [*kept, *left.values()]
 
@@ -183,24 +172,24 @@ def _default_name(pool: Pool, given: frozenset[str]) -> str:
 def _edge_metadata(subsystem: str, relationship: str, form: str) -> Any:
     if form == "name":
         return EdgeMetadata(name={subsystem: relationship})
-    usual = relationship == CONTAINS
-    if usual and subsystem == CONTAINMENT and form in ("absent", "empty"):
+    usual = relationship == rg.CONTAINS
+    if usual and subsystem == rg.CONTAINMENT and form in ("absent", "empty"):
         return UNSET if form == "absent" else EdgeMetadata()
     if usual and form == "subsystem":
         return EdgeMetadata(subsystem=subsystem)
-    if subsystem == CONTAINMENT and form == "relationship":
+    if subsystem == rg.CONTAINMENT and form == "relationship":
         return EdgeMetadata(relationship=relationship)
     return EdgeMetadata(subsystem=subsystem, relationship=relationship)
 
 
-def _inherited_ranks(graph: ResourceGraph) -> dict[str, int]:
+def _inherited_ranks(graph: rg.ResourceGraph) -> dict[str, int]:
     """Return vertex → the rank of the target that it is or is in; vertices above have none."""
-    below = children_map(graph)
+    below = rg.children_map(graph)
     ranks: dict[str, int] = {}
-    for target in execution_targets(graph, below):
-        rank = pool_of(graph, target).rank
+    for target in rg.execution_targets(graph, below):
+        rank = rg.pool_of(graph, target).rank
         if rank is not None:
-            ranks.update(dict.fromkeys((target, *inside(below, target)), rank))
+            ranks.update(dict.fromkeys((target, *rg.inside(below, target)), rank))
     return ranks
 
 
