@@ -182,7 +182,7 @@ def _odd(
             item = msgspec.convert(inner, kind)
         except msgspec.ValidationError as error:
             raise explain(error, place) from None
-        odd = OddVertex if kind is Vertex else OddEdge
+        odd: Any = OddVertex if kind is Vertex else OddEdge
         yield odd(*msgspec.structs.astuple(item), more, outer) if more or outer else item
 
 

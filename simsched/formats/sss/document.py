@@ -265,10 +265,10 @@ class _Checker:
                 hint = "this attribute inside Requested" if name in vocabulary.REQUESTED else None
                 self.unknown(element, f"attribute {clip(name)} is not known in <{element.name}>", hint)
                 continue
-            other, needed = vocabulary.ONLY_WITH.get(name, ("", ""))
+            other, wanted = vocabulary.ONLY_WITH.get(name, ("", ""))
             unitless = name == "units" and element.name in vocabulary.UNITLESS
-            if unitless or (other and element.attribute(other) != needed):
-                reason = ", which is counted" if unitless else f" without {other}={needed}"
+            if unitless or (other and element.attribute(other) != wanted):
+                reason = ", which is counted" if unitless else f" without {other}={wanted}"
                 self.unknown(element, f"attribute {name} has no meaning in <{element.name}>{reason}")
                 continue
             self.words(element, f"{element.name}.{name}", value)

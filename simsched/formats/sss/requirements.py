@@ -452,7 +452,8 @@ class Requester:
             constraint = self.constraint(draft.topics)
             laid = layout.nodes is not None or layout.per_node is not None or layout.geometry
             if isinstance(constraint, Hosts) and laid and len(drafts) > 1:  # the hosts of its own nodes
-                constraint, layout = ANY, replace(layout, node_id=str(constraint.hostlist))
+                layout = replace(layout, node_id=str(constraint.hostlist))
+                constraint = ANY
             if constraint != ANY and len(drafts) > 1:
                 message = f"constraint {clip(str(constraint))} of one task group is put on the whole job"
                 self.warnings.append(self.at(draft.scope, FormatError(message)))

@@ -14,7 +14,6 @@ from simsched.formats.rfc.idset import Idset
 from simsched.graph import resource_graph as rg
 from simsched.graph.inspect.fold import ALIKE, APART, Fold, fold
 from simsched.graph.pool import STATUSES, UP
-from simsched.graph.resource_graph import subsystems
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -90,7 +89,7 @@ def summary(graph: rg.ResourceGraph, name: str | None = None, source: str | None
         groups=_groups(graph, targets, below),
         properties=dict(sorted(having.items())),
         statuses=dict(Counter(rg.pool_of(graph, key).status for key in targets)),
-        subsystems=subsystems(graph) or [rg.CONTAINMENT],
+        subsystems=rg.subsystems(graph) or [rg.CONTAINMENT],
     )
 
 

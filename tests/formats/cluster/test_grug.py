@@ -26,7 +26,7 @@ def test_values_defaults_and_lines():
     grug = read(f'{ROOT}{NODE}<edge source="c" target="n"><data key="scale">3</data></edge>')
     assert grug.name == "g"
     root, node = grug.vertices["c"], grug.vertices["n"]
-    assert (root.type, root.basename, root.root, root.size) == ("cluster", "cluster", True, 2)
+    assert (root.type, root.basename, root.root, root.size) == ("cluster", "cluster", 1, 2)
     assert (node.size, node.subsystem, node.line) == (7, "containment", 10)
     edge = grug.edges[0]
     assert (edge.scale, edge.method, edge.relation, edge.reverse) == (3, "MULTIPLY", "contains", "in")
@@ -38,19 +38,19 @@ def test_values_defaults_and_lines():
         (NODE, "g.xml: the recipe has no root"),
         (ROOT + ROOT, "g.xml:10:[0-9]+: two vertices have the name 'c'"),
         (f'{ROOT}<edge source="c" target="x"/>', "g.xml:10:[0-9]+: no vertex has the name 'x'"),
-        (f'{ROOT}<edge source="c"/>', "g.xml:10:[0-9]+: <edge> has no 'target'"),
-        (f'{ROOT}<node id="n"/>', "g.xml:10:[0-9]+: <node> has no 'type'"),
+        (f'{ROOT}<edge source="c"/>', "g.xml:10:[0-9]+: the key 'target' is missing"),
+        (f'{ROOT}<node id="n"/>', "g.xml:10:[0-9]+: the key 'type' is missing"),
         (
             f'{ROOT}{NODE}<edge source="c" target="n"><data key="gen">CLONE</data></edge>',
             "generation method 'CLONE'",
         ),
         (
             f'{ROOT}{NODE}<edge source="c" target="n"><data key="scale">-1</data></edge>',
-            "multi_scale is '-1'",
+            "multi_scale: found '-1'",
         ),
         (
             f'{ROOT}{NODE}<edge source="c" target="n"><data key="scale">1e3</data></edge>',
-            "multi_scale is '1e3'",
+            "multi_scale: found '1e3'",
         ),
         (
             f'{ROOT}<node id="n"><data key="colour">red</data></node>',
