@@ -20,13 +20,14 @@ from simsched.errors import ClusterError, ConfigError, did_you_mean
 from simsched.formats.rfc.hostlist import Hostlist
 from simsched.formats.rfc.idset import Idset
 from simsched.formats.rfc.names import check_property
+from simsched.garbage import collector_paused
 from simsched.graph import resource_graph as rg
 from simsched.graph.build.cluster_files import graph_from_document
 from simsched.graph.cluster import Cluster, as_cluster
 from simsched.graph.pool import NOTHING, STATUSES, Pool, split_name
 from simsched.graph.sharing import (
+    EditedGraph,
     NewKeys,
-    edited_graph,
     extra_without,
     new_names,
     with_copies,
@@ -309,14 +310,15 @@ def joined(cluster: Cluster, part: Cluster, under: str | None = None) -> Cluster
     known = _shared_vertices(graph, more, rg.containment_root(graph) if under is None else under)
     new_keys = NewKeys(graph)
     keys = {key: known.get(key) or new_keys.of(key) for key in more}
-    with edited_graph(cluster) as edited:
+    edited = EditedGraph(cluster)
+    with collector_paused():
         for old, new in keys.items():
             if old not in known:
                 edited.add(new, _ranked(rg.pool_of(more, old), ranks))
         for source, target, subsystem, data in rg.edge_rows(more):
             if source not in known or target not in known:
                 edited.join(keys[source], keys[target], {subsystem: dict(data)})
-    return edited.cluster
+        return edited.finish()
 
 
 def _ranked(pool: Pool, ranks: Mapping[int | None, int]) -> Pool:

@@ -5,7 +5,6 @@ An edit costs a copy of the table of vertices and not of the graph.
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import networkx as nx
@@ -18,7 +17,7 @@ from simsched.graph.cluster import Cluster
 from simsched.graph.pool import NOTHING, Pool, split_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
 
 def with_pools(cluster: Cluster, changes: Iterable[tuple[str, Pool]]) -> Cluster:
@@ -66,7 +65,8 @@ def with_copies(cluster: Cluster, names: Sequence[str], *models: str, under: str
     for model, part in parts.items():
         within = [model, *rg.inside(rg.children_map(graph), model)]
         ordered[model] = [*within, *sorted(part.difference(within))]
-    with edited_graph(cluster) as edited:
+    edited = EditedGraph(cluster)
+    with collector_paused():
         for turn, name in enumerate(names):
             model = models[turn % len(models)]
             renamed = {key: keys.of(_key_of_copy(key, model, name)) for key in ordered[model]}
@@ -83,7 +83,7 @@ def with_copies(cluster: Cluster, names: Sequence[str], *models: str, under: str
                 above = under if subsystem == rg.CONTAINMENT and model in ends else None
                 first, second = (renamed.get(end, above or end) for end in ends)
                 edited.join(first, second, {subsystem: dict(data)})
-    return edited.cluster
+        return edited.finish()
 
 
 def new_names(graph: rg.ResourceGraph, names: Iterable[str]) -> int:
@@ -98,18 +98,12 @@ def new_names(graph: rg.ResourceGraph, names: Iterable[str]) -> int:
 
 
 class EditedGraph:
-    """The tables of a graph to which vertices and edges are added; the old graph shares their other rows.
-
-    Attributes
-    ----------
-    cluster : the cluster of the edited graph, once all is added.
-    """
+    """The tables of a graph to which vertices and edges are added; the old graph shares their other rows."""
 
     def __init__(self, old: Cluster) -> None:
         self._old = old
         self._nodes, self._after, self._before = (dict(table) for table in rg.tables(old.graph))
         self._fresh: set[int] = set()
-        self.cluster = old
 
     def add(self, key: str, pool: Pool) -> None:
         """Add a vertex."""
@@ -124,19 +118,10 @@ class EditedGraph:
                 self._fresh.add(id(table[key]))
         after[source][target] = before[target][source] = {**after[source].get(target, {}), **edge}
 
-    def finish(self) -> None:
-        """Check and freeze the graph."""
+    def finish(self) -> Cluster:
+        """Return the cluster of the graph, which is checked and frozen."""
         edited = _sharing(self._old.graph, self._nodes, self._after, self._before)
-        self.cluster = _edited(self._old, edited)
-
-
-@contextmanager
-def edited_graph(cluster: Cluster) -> Iterator[EditedGraph]:
-    """Yield the graph of a cluster for additions; its `cluster` is the new one afterwards."""
-    with collector_paused():
-        edited = EditedGraph(cluster)
-        yield edited
-        edited.finish()
+        return _edited(self._old, edited)
 
 
 def _copied(pool: Pool) -> Pool:

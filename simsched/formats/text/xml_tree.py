@@ -137,18 +137,17 @@ def write_xml(element: Element) -> str:
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + "".join(_written(element, ""))
 
 
+@dataclass(slots=True)
 class _Frame:
     """An element that is still open."""
 
-    __slots__ = ("attributes", "children", "column", "line", "name", "size", "text")
-
-    def __init__(self, name: str, attributes: list[str], line: int, column: int) -> None:
-        self.name = name
-        self.attributes = tuple(zip(attributes[::2], attributes[1::2], strict=True))
-        self.line, self.column = line, column
-        self.text: list[str] = []
-        self.size = 0
-        self.children: list[Element] = []
+    name: str
+    attributes: tuple[tuple[str, str], ...]
+    line: int
+    column: int
+    text: list[str] = field(default_factory=list)
+    size: int = 0
+    children: list[Element] = field(default_factory=list)
 
 
 class _Builder:
@@ -189,7 +188,8 @@ class _Builder:
         if any(len(value) > MAX_TEXT for value in attributes):
             raise LimitError(f"an attribute of more than {MAX_TEXT} characters", where=self.at())
         line, column = self.parser.CurrentLineNumber, self.parser.CurrentColumnNumber + 1
-        self.frames.append(_Frame(name, attributes, line, column))
+        pairs = tuple(zip(attributes[::2], attributes[1::2], strict=True))
+        self.frames.append(_Frame(name, pairs, line, column))
 
     def characters(self, data: str) -> None:
         frame = self.frames[-1]

@@ -212,7 +212,7 @@ def _edges(
         form, found = _subsystems(edge, where, number)
         if common is None:
             common = graph.graph["edge_form"] = form
-        extra = {} if form == common else {"form": form}
+        extra: dict[str, Any] = {} if form == common else {"form": form}
         if type(edge) is OddEdge:
             extra |= {key: value for key, value in (("more", edge.more), ("outer", edge.outer)) if value}
         for subsystem, relationship in found:

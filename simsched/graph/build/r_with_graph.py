@@ -49,8 +49,14 @@ def from_rset_with_jgf(
         shorthand = scheduling.get("writer") == SHORTHAND
         for vertex, rank in zip(targets, ranks, strict=True):
             within = list(inside(below, vertex))
-            _set_rank(graph, vertex, within, rank)
-            _add_properties(graph, vertex, within, frame.property_names(rank))
+            for key in (vertex, *within):
+                pool = pool_of(graph, key)
+                if pool.rank != rank and (key == vertex or pool.rank is not None):
+                    set_pool(graph, key, pool.replace(rank=rank))
+            names = frame.property_names(rank)  # those with a suffix are of the vertices within the target
+            _label(graph, vertex, dict.fromkeys(sorted(names), ""))
+            for key in within if any("@" in name for name in names) else ():
+                _label(graph, key, suffix_properties(names, pool_of(graph, key).type))
             if shorthand or not within:
                 _complete(graph, vertex, within, below, frame.group_of[rank].children)
             else:
@@ -78,21 +84,6 @@ def _ranks(graph: ResourceGraph, targets: Sequence[str], frame: RsetFrame) -> li
         host = dict(nodes)[lost[0]]
         raise ClusterError(f"no vertex has rank {lost[0]} ({host})", where="scheduling.graph")
     return ranks
-
-
-def _set_rank(graph: ResourceGraph, vertex: str, within: Sequence[str], rank: int) -> None:
-    for key in (vertex, *within):
-        pool = pool_of(graph, key)
-        if pool.rank != rank and (key == vertex or pool.rank is not None):
-            set_pool(graph, key, pool.replace(rank=rank))
-
-
-def _add_properties(graph: ResourceGraph, vertex: str, within: Sequence[str], names: frozenset[str]) -> None:
-    """Put R's properties on the target, and those with a suffix on the vertices within it."""
-    _label(graph, vertex, dict.fromkeys(sorted(names), ""))
-    if any("@" in name for name in names):
-        for key in within:
-            _label(graph, key, suffix_properties(names, pool_of(graph, key).type))
 
 
 def _label(graph: ResourceGraph, vertex: str, found: Mapping[str, str]) -> None:

@@ -184,7 +184,8 @@ def label(graph: rg.ResourceGraph, one: Fold, count: int) -> str:
         parts.append(f"{first.size:,} {first.unit}".rstrip())
     parts.append(which(found))
     if first.properties:
-        parts.append("{" + ", ".join(_property(*pair) for pair in first.properties.items()) + "}")
+        named = [f"{name}={value}" if value else name for name, value in first.properties.items()]
+        parts.append("{" + ", ".join(named) + "}")
     if first.status != UP:
         parts.append(f"({first.status})")
     return "  ".join(part for part in parts if part)
@@ -200,10 +201,6 @@ def which(found: Sequence[Pool]) -> str:
     names = list(dict.fromkeys(pool.name for pool in found))
     text = encode_hosts(names)
     return text if len(text) <= 60 else f"{text[:57]}…"
-
-
-def _property(name: str, value: str) -> str:
-    return f"{name}={value}" if value else name
 
 
 # --- finding -------------------------------------------------------------------------
