@@ -27,6 +27,9 @@ METHODS = (MULTIPLY, ASSOCIATE_IN, ASSOCIATE_BY_PATH_IN)
 MAX_ELEMENTS = 100_000
 """The most vertices and edges of one recipe; the graph that it generates may have millions."""
 
+_ATTRIBUTES = frozenset({"id", "source", "target"})
+"""The keys that are attributes of the element itself; the others are its data."""
+
 
 def _method(value: str, where: str) -> str:
     method = value.upper()
@@ -132,7 +135,7 @@ def parse_grug(text: str, *, where: str | None = None) -> Grug:
 
     def read(kind: type[_Described], element: Element, defaults: Mapping[str, str]) -> Any:
         """Return a node or edge: its data over the declared defaults."""
-        data = {**defaults, **dict(element.attributes)}
+        data = dict(defaults)
         for child in element.children:
             if local_name(child.name) == "data":
                 key = child.attribute("key", "")
@@ -140,7 +143,9 @@ def parse_grug(text: str, *, where: str | None = None) -> Grug:
                     message = f"data key {key!r} is not declared"
                     raise FormatError(message, where=child.at(where), expected="one of the <key> ids")
                 data[str(names[key])] = child.text.strip()
-        known = {key: value for key, value in data.items() if key in fields_of(kind)}
+        own = dict(element.attributes)
+        given = {key: (own if key in _ATTRIBUTES else data).get(key) for key in fields_of(kind)}
+        known = {key: value for key, value in given.items() if value is not None}
         try:
             return kind.read(known, element.at(where)).replace(line=element.line)
         except SimschedError as error:

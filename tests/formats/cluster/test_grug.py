@@ -89,3 +89,9 @@ def test_text_between_elements_is_ignored():
     stray = HEAD.replace(end, f"{end}\n    xmlns:xsi='http://www.w3.org/2001/XMLSchema-instance'>")
     assert stray != HEAD
     assert read(ROOT, stray).vertices.keys() == read(ROOT).vertices.keys()
+
+
+def test_data_do_not_replace_attributes_of_the_element():
+    head = HEAD.replace("<graph ", '<key id="i" for="node" attr.name="id" attr.type="string"/>\n<graph ')
+    node = '<node id="n" size="9"><data key="t">node</data><data key="i">other</data></node>'
+    assert read(f"{ROOT}{node}", head).vertices["n"].size == 2
