@@ -27,7 +27,7 @@ from simsched.formats.text.diagnostics import CaretError, CaretLimitError, refus
 from simsched.formats.text.immutable import FrozenDict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 
 MAX_VALUE_LEVELS = 50
@@ -87,6 +87,21 @@ class _Parser:
         if self.next_char():
             return self.unexpected(expected)
         return self.fail(f"unclosed {self.text[opened]!r}", expected, opened)
+
+    def parts(self, mark: str, closing: str, *, may_be_empty: bool = False) -> Iterator[None]:
+        """Read an opening bracket, yield at each part between marks, and read the closing bracket."""
+        opened = self.at
+        self.at += 1
+        if may_be_empty and self.next_char() == closing:
+            self.at += 1
+            return
+        yield
+        while self.next_char() == mark:
+            self.at += 1
+            yield
+        if self.next_char() != closing:
+            raise self.unclosed(opened, f"{mark!r} or {closing!r}")
+        self.at += 1
 
     def string(self, what: str, bare: re.Pattern[str] = _BARE) -> str:
         """Read STRING : a string in either quotes, or a run of characters that the grammar does not use."""
@@ -187,42 +202,19 @@ class _Parser:
 
     def object(self, level: int) -> FrozenDict:
         """Read object : '{' (item (',' item)*)? '}', JSON's own form included."""
-        opened = self.at
-        self.at += 1
         items: dict[str, Any] = {}
-        if self.next_char() == "}":
-            self.at += 1
-            return FrozenDict()
-        while True:
+        for _ in self.parts(",", "}", may_be_empty=True):
             self.next_char()
             at = self.at
             key, value = self.item(level + 1)
             if key in items:
                 raise self.fail(f"the key {key!r} occurs twice", "each key once", at)
             items[key] = value
-            if self.next_char() != ",":
-                break
-            self.at += 1
-        if self.next_char() != "}":
-            raise self.unclosed(opened, "',' or '}'")
-        self.at += 1
         return FrozenDict(items)
 
     def array(self, level: int) -> tuple[Any, ...]:
         """Read array : '[' (value (',' value)*)? ']'."""
-        opened = self.at
-        self.at += 1
-        if self.next_char() == "]":
-            self.at += 1
-            return ()
-        values = [self.value(level + 1)]
-        while self.next_char() == ",":
-            self.at += 1
-            values.append(self.value(level + 1))
-        if self.next_char() != "]":
-            raise self.unclosed(opened, "',' or ']'")
-        self.at += 1
-        return tuple(values)
+        return tuple([self.value(level + 1) for _ in self.parts(",", "]", may_be_empty=True)])
 
     def resources(self) -> tuple[ResourceVertex, ...]:
         """Read resources : list, up to the end of the text."""
@@ -246,21 +238,9 @@ class _Parser:
                 text=self.text,
                 position=self.at,
             )
-        opened = self.at
-        if not self.text.startswith("[", opened):
-            if self.next_char() != "[":
-                return (self.vertex(level),)
-            opened = self.at
-        vertices = []
-        char = ";"
-        while char == ";":
-            self.at += 1
-            vertices.append(self.vertex(level))
-            char = self.next_char()
-        if char != "]":
-            raise self.unclosed(opened, "';' or ']'")
-        self.at += 1
-        return tuple(vertices)
+        if self.next_char() != "[":
+            return (self.vertex(level),)
+        return tuple([self.vertex(level) for _ in self.parts(";", "]")])
 
     def vertex(self, level: int) -> ResourceVertex:
         """Read vertex : type ('=' count)? dict? ('/' list)?; keys that RFC 14 does not define are extra."""

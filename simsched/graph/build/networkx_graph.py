@@ -242,7 +242,11 @@ def _plain_pool(key: str, data: Mapping[str, Any]) -> Pool:
         given.setdefault("size", len(given["ids"]))
     for attribute in PLAIN_JSON:
         if attribute in data:
-            given[attribute] = _from_json(key, attribute, data[attribute])
+            value = data[attribute]
+            try:
+                given[attribute] = load_json(value) if isinstance(value, str) else value
+            except SimschedError:
+                raise _fault(key, attribute, value, "JSON") from None
     if _are_texts(given.get("given")):
         given["given"] = frozenset(given["given"])
     if _are_texts(given.get("properties")):
@@ -265,15 +269,6 @@ def _idset(key: str, value: object) -> Idset:
         raise ClusterError(error.message, where=error.where, expected=error.expected) from None
 
 
-def _from_json(key: str, attribute: str, value: Any) -> Any:
-    if not isinstance(value, str):
-        return value
-    try:
-        return load_json(value)
-    except SimschedError:
-        raise _fault(key, attribute, value, "JSON") from None
-
-
 # --- edges ---------------------------------------------------------------------------
 
 
@@ -292,18 +287,13 @@ def _edges(graph: rg.ResourceGraph) -> Iterator[tuple[str, str, str, dict[str, A
                     else "a text such as 'contains'",
                 )
         more = {name: value for name, value in data.items() if name != "subsystem"}
-        if isinstance(more.get("extra"), str):
-            more |= _edge_extra(source, target, more.pop("extra"))
+        if isinstance(text := more.get("extra"), str):
+            try:
+                extra = load_json(more.pop("extra"))
+            except SimschedError:
+                extra = None
+            if not isinstance(extra, dict):
+                where = f"edge {source!r} -> {target!r}"
+                raise ClusterError(f"extra is {clip(repr(text))}", where=where, expected="a JSON object")
+            more |= extra
         yield source, target, subsystem, {**more, "relationship": relationship}
-
-
-def _edge_extra(source: str, target: str, text: str) -> dict[str, Any]:
-    try:
-        found = load_json(text)
-    except SimschedError:
-        found = None
-    if not isinstance(found, dict):
-        raise ClusterError(
-            f"extra is {clip(repr(text))}", where=f"edge {source!r} -> {target!r}", expected="a JSON object"
-        )
-    return found
