@@ -265,9 +265,9 @@ def _requests(args: argparse.Namespace, text: str, where: str) -> list[Jobspec]:
 def _convert_constraint(args: argparse.Namespace) -> int:
     import json
 
-    from simsched.formats.request_files import is_constraint_document
     from simsched.formats.rfc.constraint import from_json, parse_constraint, to_json
     from simsched.formats.text.documents import load_document, name_of, read_text
+    from simsched.formats.text.sniffing import is_constraint_document
 
     text, where = read_text(args.file), name_of(args.file)
     if is_constraint_document(text):

@@ -6,7 +6,6 @@ Objects.  Where a command also takes shapes, they are one per line.
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -183,11 +182,6 @@ def requests_of(text: str, where: str, **options: Any) -> list[Jobspec]:
                 raise error.at(place) from None
         return jobs
     return overridden(jobspecs_of(text, where), given)
-
-
-def is_constraint_document(text: str) -> bool:
-    """Whether the text of a constraint is an RFC 31 object in JSON or YAML, and not the text of RFC 35."""
-    return text.lstrip("\ufeff \t\r\n")[:1] == "{" or re.match(r"\s*[a-z]+:(\s|\Z)", text) is not None
 
 
 def overridden(jobs: list[Jobspec], given: dict[str, Any]) -> list[Jobspec]:

@@ -249,9 +249,9 @@ def _caret_fault(error: FormatError, where: str, number: int) -> Fault:
 def _constraint(text: str, where: str) -> Report:
     """Check a constraint: an RFC 31 object in JSON or YAML, or the text of RFC 35."""
     from simsched.formats.jobspec.validation_rules import constraint_faults
-    from simsched.formats.request_files import is_constraint_document
     from simsched.formats.rfc.constraint import parse_constraint
     from simsched.formats.text.documents import load_document
+    from simsched.formats.text.sniffing import is_constraint_document
 
     try:
         if is_constraint_document(text):
