@@ -222,9 +222,9 @@ def run_show(args: Arguments) -> int:
 
 def _show_found(cluster: Cluster, args: Arguments) -> int:
     from simsched.graph.inspect.view import find
-    from simsched.graph.resource_graph import containment_paths, pool_of
+    from simsched.graph.resource_graph import pool_of, subsystem_paths
 
-    paths = containment_paths(cluster.graph)
+    paths = subsystem_paths(cluster.graph)
     lines = []
     for key in find(cluster.graph, args.find):
         pool = pool_of(cluster.graph, key)

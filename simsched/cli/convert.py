@@ -236,8 +236,8 @@ def _submittable(job: Jobspec, where: str) -> Jobspec:
     try:
         return timed.to_v1()
     except RequestError as error:
-        has = f"{error.where} has {error.message.removeprefix('this is not a V1 jobspec: ')}"
-        note(f"{where}: version 999 (RFC 14), which Flux does not take: {has}; V1 has {error.expected}")
+        reason = str(error).replace("this is not a V1 jobspec: ", "")
+        note(f"{where}: version 999 (RFC 14), which Flux does not take: {reason}")
         return job.to_canonical()
 
 
@@ -266,10 +266,13 @@ def _convert_constraint(args: argparse.Namespace) -> int:
     import json
 
     from simsched.formats.rfc.constraint import from_json, parse_constraint, to_json
-    from simsched.formats.text.documents import load_document, read_text
+    from simsched.formats.text.documents import load_document, name_of, read_text
+    from simsched.formats.text.sniffing import is_constraint_document
 
-    text = read_text(args.file)
-    is_json = text.lstrip().startswith("{")
-    constraint = from_json(load_document(text, args.file)) if is_json else parse_constraint(text.strip())
+    text, where = read_text(args.file), name_of(args.file)
+    if is_constraint_document(text):
+        constraint = from_json(load_document(text, where), where)
+    else:
+        constraint = parse_constraint(text.strip(), where)
     print_lines([json.dumps(to_json(constraint)) if args.to == "rfc31" else str(constraint)])
     return 0

@@ -130,13 +130,19 @@ def load_resources(path: str | Path) -> list[tuple[ResourceVertex, ...]]:
         return [parse_shape(shape, place) for shape, place in read_shapes(text, where)]
     if detect_kind(text) == "jsonl":
         lines = enumerate(text.splitlines(), 1)
-        documents = [load_json_line(line, where, i) for i, line in lines if line.strip()]
-    else:
-        documents = load_documents(text, where)
-    return [_resources(document, text, where, i) for i, document in enumerate(documents)]
+        return [
+            _resources(load_json_line(line, where, at), line, where, line=at)
+            for at, line in lines
+            if line.strip()
+        ]
+    documents = load_documents(text, where)
+    return [_resources(document, text, where, number) for number, document in enumerate(documents)]
 
 
-def _resources(document: Any, text: str, where: str, number: int) -> tuple[ResourceVertex, ...]:
+def _resources(
+    document: Any, text: str, where: str, number: int = 0, *, line: int = 1
+) -> tuple[ResourceVertex, ...]:
+    """Return the resources of a document in a text that begins at a line of the file."""
     from simsched.formats.jobspec.jobspec import build_resources
     from simsched.formats.jobspec.validation_rules import resources_faults
     from simsched.formats.text.diagnostics import joined, located
@@ -149,7 +155,8 @@ def _resources(document: Any, text: str, where: str, number: int) -> tuple[Resou
     if bare:
         faults = [replace(fault, path=fault.path[1:]) for fault in faults]
     if faults:
-        raise joined(located(faults, text, where, number), None)
+        found = located(faults, text, where, number)
+        raise joined([replace(fault, line=fault.line + line - 1) for fault in found], None)
     return build_resources(resources)
 
 

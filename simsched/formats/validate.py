@@ -208,11 +208,9 @@ def _checked_line(
     from simsched.formats.text.json_text import load_json
 
     try:
-        document = load_json(line)
+        document = load_json(line, where)
     except FormatError as error:
-        place = re.search(r"column (\d+)", error.where or "")
-        column = int(place[1]) if place else 1
-        return [Fault((), str(error), line=number, column=column, where=where)], []
+        return [replace(as_fault(error, where), line=number)], []
     found, notes = _checked_document(document, kind, lenient=lenient)
     return [replace(fault, line=number) for fault in located(found, line, where)], notes
 
@@ -253,9 +251,10 @@ def _constraint(text: str, where: str) -> Report:
     from simsched.formats.jobspec.validation_rules import constraint_faults
     from simsched.formats.rfc.constraint import parse_constraint
     from simsched.formats.text.documents import load_document
+    from simsched.formats.text.sniffing import is_constraint_document
 
     try:
-        if text.lstrip("\ufeff \t\r\n")[:1] == "{" or re.match(r"\s*[a-z]+:(\s|\Z)", text):
+        if is_constraint_document(text):
             found = constraint_faults(load_document(text, where))
             return Report(where, "constraint", 1, tuple(located(found, text, where)))
         parse_constraint(text.strip())

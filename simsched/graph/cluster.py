@@ -56,7 +56,11 @@ class Cluster:
     """
 
     def __init__(self, graph: ResourceGraph, *, name: str | None = None, source: str | None = None) -> None:
-        self.graph = _ours(graph)
+        if not is_finished(graph):  # a user's own, which is checked and copied
+            from simsched.graph.build.networkx_graph import from_networkx
+
+            graph = from_networkx(graph)
+        self.graph = graph
         facts = self.graph.graph
         self.name = name or str(facts.get("name") or "cluster")
         self.source = source
@@ -142,15 +146,6 @@ class HasCluster(Protocol):
 
 ClusterLike: TypeAlias = "Cluster | ResourceGraph | HasCluster | str | Path"
 """A cluster as an argument: the value, a networkx graph, a site, a file or a bundled name."""
-
-
-def _ours(graph: ResourceGraph) -> ResourceGraph:
-    """Return a graph that was checked and frozen as it is, and a copy of any other."""
-    if is_finished(graph):
-        return graph
-    from simsched.graph.build.networkx_graph import from_networkx
-
-    return from_networkx(graph)
 
 
 def as_cluster(value: ClusterLike) -> Cluster:

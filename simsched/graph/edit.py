@@ -20,23 +20,15 @@ from simsched.errors import ClusterError, ConfigError, did_you_mean
 from simsched.formats.rfc.hostlist import Hostlist
 from simsched.formats.rfc.idset import Idset
 from simsched.formats.rfc.names import check_property
+from simsched.garbage import collector_paused
+from simsched.graph import resource_graph as rg
 from simsched.graph.build.cluster_files import graph_from_document
 from simsched.graph.cluster import Cluster, as_cluster
 from simsched.graph.pool import NOTHING, STATUSES, Pool, split_name
-from simsched.graph.resource_graph import (
-    CONTAINMENT,
-    ResourceGraph,
-    containment_paths,
-    containment_root,
-    edge_rows,
-    execution_targets,
-    paths_by_subsystem,
-    pool_of,
-)
 from simsched.graph.sharing import (
-    edited_graph,
+    EditedGraph,
+    NewKeys,
     extra_without,
-    inside,
     new_names,
     with_copies,
     with_pools,
@@ -50,8 +42,6 @@ if TYPE_CHECKING:
     from simsched.graph.cluster import ClusterLike
 
     Where: TypeAlias = str | Idset | Constraint
-    from simsched.graph.pool import Pool
-    from simsched.graph.resource_graph import ResourceGraph
 
 MAX_ADDED = 1_000_000
 
@@ -65,17 +55,17 @@ def targets_where(cluster: ClusterLike, where: Where) -> list[str]:
         if it names a host or rank that does not exist, or no target.
     """
     cluster = as_cluster(cluster)
-    targets = execution_targets(cluster.graph)
+    targets = rg.execution_targets(cluster.graph)
     if isinstance(where, str):
         wanted = dict.fromkeys(Hostlist.parse(where).expand())
-        found = [key for key in targets if pool_of(cluster.graph, key).name in wanted]
-        lost = [host for host in wanted if host not in {pool_of(cluster.graph, key).name for key in found}]
+        found = [key for key in targets if rg.pool_of(cluster.graph, key).name in wanted]
+        lost = [host for host in wanted if host not in {rg.pool_of(cluster.graph, key).name for key in found}]
         if lost:
             raise ClusterError(f"no execution target is called {lost[0]!r}")
     elif isinstance(where, Idset):
-        found = [key for key in targets if pool_of(cluster.graph, key).rank in where]
+        found = [key for key in targets if rg.pool_of(cluster.graph, key).rank in where]
         if len(found) != len(where):
-            known = Idset.from_ids(int(pool_of(cluster.graph, key).rank or 0) for key in targets)
+            known = Idset.from_ids(int(rg.pool_of(cluster.graph, key).rank or 0) for key in targets)
             raise ClusterError(f"no execution target has rank {(where - known).first}")
     else:
         matching = cluster.index.targets_matching(where)
@@ -93,14 +83,14 @@ def set_status(cluster: ClusterLike, where: Where, status: str) -> Cluster:
 
     >>> from simsched.formats.cluster.rset import ResourceSet
     >>> small = Cluster.from_rset(ResourceSet.of([("0-3", {"core": "0-3"})], "n[0-3]"))
-    >>> [pool_of(set_status(small, "n[1-2]", "down").graph, key).status for key in ("n0", "n1")]
+    >>> [rg.pool_of(set_status(small, "n[1-2]", "down").graph, key).status for key in ("n0", "n1")]
     ['up', 'down']
     """
     check("status", status, str, " or ".join(STATUSES))
     if status not in STATUSES:
         raise ConfigError(f"unknown status {status!r}", expected=" or ".join(STATUSES))
     cluster = as_cluster(cluster)
-    pools = ((key, pool_of(cluster.graph, key)) for key in targets_where(cluster, where))
+    pools = ((key, rg.pool_of(cluster.graph, key)) for key in targets_where(cluster, where))
     return with_pools(
         cluster,
         [(key, pool.replace(status=status, extra=extra_without(pool, "status"))) for key, pool in pools],
@@ -127,16 +117,16 @@ def _labelled(cluster: Cluster, where: Where, names: Sequence[str], *, add: bool
     suffixed = [(plain, kind) for plain, _, kind in (name.rpartition("@") for name in names) if plain]
     found: dict[str, dict[str, str]] = {}
     for key in targets:
-        own = pool_of(graph, key).properties
+        own = rg.pool_of(graph, key).properties
         kept = {name: value for name, value in own.items() if name not in names}
         found[key] = {**dict.fromkeys(names, ""), **own} if add else kept
-    for key in inside(graph, targets) if suffixed else ():
-        pool = pool_of(graph, key)
+    for key in rg.inside(rg.children_map(graph), *targets) if suffixed else ():
+        pool = rg.pool_of(graph, key)
         mine = [plain for plain, kind in suffixed if kind == pool.type]
         if mine:
             kept = {name: value for name, value in pool.properties.items() if name not in mine}
             found[key] = {**kept, **dict.fromkeys(mine, "")} if add else kept
-    pools = ((pool_of(graph, key), key, properties or NOTHING) for key, properties in found.items())
+    pools = ((rg.pool_of(graph, key), key, properties or NOTHING) for key, properties in found.items())
     return with_pools(
         cluster,
         [
@@ -153,7 +143,7 @@ def restrict(cluster: ClusterLike, where: Where) -> Cluster:
     """Return the cluster with only these targets; levels above them stay."""
     cluster = as_cluster(cluster)
     kept = set(targets_where(cluster, where))
-    return without_targets(cluster, [key for key in execution_targets(cluster.graph) if key not in kept])
+    return without_targets(cluster, [key for key in rg.execution_targets(cluster.graph) if key not in kept])
 
 
 def remove_nodes(cluster: ClusterLike, where: Where) -> Cluster:
@@ -253,19 +243,19 @@ def set_units(cluster: ClusterLike, where: Where, kind: str, count: int) -> Clus
     ids = Idset.from_range(0, count - 1)
     changes = []
     for key in targets_where(cluster, where):
-        found = [(inner, pool_of(graph, inner)) for inner in inside(graph, [key])]
+        found = [(inner, rg.pool_of(graph, inner)) for inner in rg.inside(rg.children_map(graph), key)]
         mine = [(inner, pool) for inner, pool in found if pool.type == kind]
         if len(mine) != 1 or mine[0][1].ids is None:
-            host = pool_of(graph, key).name
+            host = rg.pool_of(graph, key).name
             raise ClusterError(f"{host} has {len(mine)} vertices of type {kind}", expected="one, with ids")
         changes.append((mine[0][0], mine[0][1].replace(ids=ids, size=count)))
     return with_pools(cluster, changes)
 
 
-def _next_names(graph: ResourceGraph, last: str, count: int) -> list[str]:
+def _next_names(graph: rg.ResourceGraph, last: str, count: int) -> list[str]:
     """Return names that continue from the highest number of the last target's basename."""
-    stem, _ = split_name(pool_of(graph, last).name)
-    numbers = (split_name(pool_of(graph, key).name) for key in execution_targets(graph))
+    stem, _ = split_name(rg.pool_of(graph, last).name)
+    numbers = (split_name(rg.pool_of(graph, key).name) for key in rg.execution_targets(graph))
     first = max((number + 1 for base, number in numbers if base == stem and number is not None), default=0)
     return [f"{stem}{first + turn}" for turn in range(count)]
 
@@ -289,10 +279,10 @@ def vertex_at(cluster: Cluster, path: str) -> str:
     """
     check("under", path, str, "the path or the name of a vertex")
     graph = cluster.graph
-    targets = execution_targets(graph)
-    within = {*targets, *inside(graph, targets)}
-    paths = {key: where for key, where in containment_paths(graph).items() if key not in within}
-    found = [key for key, where in paths.items() if path in (where, pool_of(graph, key).name)]
+    targets = rg.execution_targets(graph)
+    within = {*targets, *rg.inside(rg.children_map(graph), *targets)}
+    paths = {key: where for key, where in rg.subsystem_paths(graph).items() if key not in within}
+    found = [key for key, where in paths.items() if path in (where, rg.pool_of(graph, key).name)]
     if len(found) != 1:
         problem = f"no vertex above the nodes is called {path!r}" if not found else f"{path!r} is ambiguous"
         meant = did_you_mean(path, [*paths.values()]) if not found else ""
@@ -311,22 +301,24 @@ def joined(cluster: Cluster, part: Cluster, under: str | None = None) -> Cluster
         nodes has the path of one of the cluster.
     """
     graph, more = cluster.graph, part.graph
-    kinds = [pool_of(one, execution_targets(one)[0]).type for one in (graph, more)]
+    kinds = [rg.pool_of(one, rg.execution_targets(one)[0]).type for one in (graph, more)]
     if kinds[0] != kinds[1]:
         raise ClusterError(f"execution targets of type {kinds[1]!r}", expected=f"type {kinds[0]!r}")
-    targets = execution_targets(more)
-    first = new_names(graph, [pool_of(more, key).name for key in targets])
-    ranks = {pool_of(more, key).rank: first + turn for turn, key in enumerate(targets)}
-    known = _shared_vertices(graph, more, containment_root(graph) if under is None else under)
-    keys = _keys(graph, more, known)
-    with edited_graph(cluster) as edited:
+    targets = rg.execution_targets(more)
+    first = new_names(graph, [rg.pool_of(more, key).name for key in targets])
+    ranks = {rg.pool_of(more, key).rank: first + turn for turn, key in enumerate(targets)}
+    known = _shared_vertices(graph, more, rg.containment_root(graph) if under is None else under)
+    new_keys = NewKeys(graph)
+    keys = {key: known.get(key) or new_keys.of(key) for key in more}
+    edited = EditedGraph(cluster)
+    with collector_paused():
         for old, new in keys.items():
             if old not in known:
-                edited.add(new, _ranked(pool_of(more, old), ranks))
-        for source, target, subsystem, data in edge_rows(more):
+                edited.add(new, _ranked(rg.pool_of(more, old), ranks))
+        for source, target, subsystem, data in rg.edge_rows(more):
             if source not in known or target not in known:
                 edited.join(keys[source], keys[target], {subsystem: dict(data)})
-    return edited.cluster
+        return edited.finish()
 
 
 def _ranked(pool: Pool, ranks: Mapping[int | None, int]) -> Pool:
@@ -335,43 +327,23 @@ def _ranked(pool: Pool, ranks: Mapping[int | None, int]) -> Pool:
     return pool.replace(rank=None if pool.rank is None else ranks.get(pool.rank, pool.rank), extra=extra)
 
 
-def _shared_vertices(graph: ResourceGraph, more: ResourceGraph, under: str) -> dict[str, str]:
+def _shared_vertices(graph: rg.ResourceGraph, more: rg.ResourceGraph, under: str) -> dict[str, str]:
     """Return vertex of the part → vertex of the cluster, for what is outside of nodes and is in both."""
-    root = containment_root(more)
-    targets = execution_targets(more)
-    own = {*targets, *inside(more, targets)}
-    stem, cut = containment_paths(graph)[under], len(containment_paths(more)[root])
+    root = rg.containment_root(more)
+    targets = rg.execution_targets(more)
+    own = {*targets, *rg.inside(rg.children_map(more), *targets)}
+    stem, cut = rg.subsystem_paths(graph)[under], len(rg.subsystem_paths(more)[root])
     found = {root: under}
-    places = paths_by_subsystem(graph)
-    holders = {pool_of(one, key).type for one in (graph, more) for key in one if one.adj[key]}
-    for subsystem, paths in paths_by_subsystem(more).items():
+    places = rg.paths_by_subsystem(graph)
+    holders = {rg.pool_of(one, key).type for one in (graph, more) for key in one if one.adj[key]}
+    for subsystem, paths in rg.paths_by_subsystem(more).items():
         there = {path: key for key, path in places.get(subsystem, {}).items()}
         for key, path in paths.items():
-            meets = there.get(stem + path[cut:] if subsystem == CONTAINMENT else path)
+            meets = there.get(stem + path[cut:] if subsystem == rg.CONTAINMENT else path)
             if meets is None or key in own or key in found:
                 continue
-            kind = pool_of(more, key).type
-            if pool_of(graph, meets).type != kind or kind not in holders:  # another pool of units, say
+            kind = rg.pool_of(more, key).type
+            if rg.pool_of(graph, meets).type != kind or kind not in holders:  # another pool of units, say
                 raise ClusterError(f"there is already a vertex {path!r}", expected="another name")
             found[key] = meets
     return found
-
-
-def _keys(graph: ResourceGraph, more: ResourceGraph, known: Mapping[str, str]) -> dict[str, str]:
-    """Return vertex of the part → its key in the whole: its own, numbers, or with a number behind it."""
-    numeric = all(key.isascii() and key.isdigit() for key in graph)
-    after = max(map(int, graph), default=0) + 1 if numeric else 0
-    keys = dict(known)
-    taken = set(graph)
-    for key in more:
-        if key in keys:
-            continue
-        new, turn = key, 1
-        if numeric:
-            new, after = str(after), after + 1
-        while new in taken:
-            turn += 1
-            new = f"{key}+{turn}"
-        keys[key] = new
-        taken.add(new)
-    return keys

@@ -27,6 +27,11 @@ class TargetHoldings:
     pool: Pool
     leaves: Mapping[str, Mapping[str, Idset]]
 
+    @property
+    def rank(self) -> int:
+        """The rank of the target."""
+        return int(self.pool.rank or 0)
+
     def ids(self, kind: str) -> Idset:
         """Return all ids of a type on this target."""
         sets = self.leaves[kind].values()
@@ -56,7 +61,7 @@ def holdings(graph: ResourceGraph) -> Holdings:
         numbered = {kind: _ids(kind, rows, found) for kind, rows in leaves.items()}
         kept = {kind: ids for kind, ids in numbered.items() if ids is not None}
         found.targets.append(TargetHoldings(vertex, pool_of(graph, vertex), kept))
-    found.targets.sort(key=lambda target: target.pool.rank or 0)
+    found.targets.sort(key=lambda target: target.rank)
     return found
 
 

@@ -9,7 +9,7 @@ graph); the functions here take the graph first and do not change it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -38,25 +38,19 @@ def tables(graph: ResourceGraph) -> tuple[dict[str, Any], dict[str, Any], dict[s
     return inner._node, inner._succ, inner._pred
 
 
-class Survey(NamedTuple):
-    """The results of one walk over all edges: the `children_map` of containment, and `subsystems`."""
-
-    below: dict[str, list[str]]
-    names: list[str]
-
-
-KEPT = "_survey"
-"""Attribute of a frozen graph: its survey.  A copy does not have it."""
-
+_BELOW = "_below"
+"""Attribute of a frozen graph: its `children_maps`.  A copy does not have it."""
 
 _FINISHED = "_finished_as"
 """Attribute of a graph that was checked and frozen: its id(), which differs from that of a copy."""
 
 
-def mark_finished(graph: ResourceGraph) -> ResourceGraph:
-    """Mark a graph as checked and frozen, so that it need not be copied; return it."""
-    vars(graph)[_FINISHED] = id(graph)
-    return graph
+def frozen(graph: ResourceGraph, below: Mapping[str, dict[str, list[str]]]) -> ResourceGraph:
+    """Freeze and return a graph that was checked and need not be copied; `below` is its `children_maps`."""
+    import networkx as nx
+
+    vars(graph).update({_BELOW: below, _FINISHED: id(graph)})
+    return nx.freeze(graph)  # type: ignore[no-any-return,unused-ignore]
 
 
 def is_finished(graph: object) -> bool:
@@ -64,26 +58,22 @@ def is_finished(graph: object) -> bool:
     return getattr(graph, _FINISHED, None) == id(graph)
 
 
-def survey_of(graph: ResourceGraph) -> Survey:
-    """Return the results of a walk over all edges; a frozen graph is walked once."""
-    kept: Survey | None = vars(graph).get(KEPT)
+def children_maps(graph: ResourceGraph) -> dict[str, dict[str, list[str]]]:
+    """Return the `children_map` of each subsystem, containment first, the others by name.
+
+    O(edges); O(1) for a graph that `frozen` made.
+    """
+    kept: dict[str, dict[str, list[str]]] | None = vars(graph).get(_BELOW)
     if kept is not None:
         return kept
-    below: dict[str, list[str]] = {}
-    names: set[str] = set()
+    found: dict[str, dict[str, list[str]]] = {}
     for above, neighbours in tables(graph)[1].items():
-        row = []
         for child, keys in neighbours.items():
-            edge = keys.get(CONTAINMENT)
-            if edge is not None and edge["relationship"] not in REVERSED:
-                row.append(child)
-                if len(keys) == 1:
-                    continue
-            names.update(keys)
-        if row:
-            below[above] = row
-    inside = [CONTAINMENT] if below or CONTAINMENT in names else []
-    return Survey(below, inside + sorted(names - {CONTAINMENT}))
+            for subsystem, edge in keys.items():
+                below = found.setdefault(subsystem, {})
+                if edge["relationship"] not in REVERSED:
+                    below.setdefault(above, []).append(child)
+    return dict(sorted(found.items(), key=lambda item: (item[0] != CONTAINMENT, item[0])))
 
 
 def pool_of(graph: ResourceGraph, vertex: str) -> Pool:
@@ -98,11 +88,8 @@ def pools(graph: ResourceGraph) -> Iterator[tuple[str, Pool]]:
 
 
 def subsystems(graph: ResourceGraph) -> list[str]:
-    """Return the names of the subsystems, containment first, the others by name.
-
-    O(edges); O(1) for a graph that `finish` made.
-    """
-    return survey_of(graph).names
+    """Return the names of the subsystems, containment first, the others by name; as `children_maps`."""
+    return list(children_maps(graph))
 
 
 def children(graph: ResourceGraph, vertex: str, subsystem: str = CONTAINMENT) -> list[str]:
@@ -126,24 +113,8 @@ def dominating(graph: ResourceGraph, vertex: str) -> list[str]:
 
 
 def children_map(graph: ResourceGraph, subsystem: str = CONTAINMENT) -> dict[str, list[str]]:
-    """Return vertex → its direct children, only for vertices that have some.  Never change it.
-
-    O(edges); O(1) for containment of a graph that `finish` made.
-    """
-    if subsystem == CONTAINMENT:
-        return survey_of(graph).below
-    found: dict[str, list[str]] = {}
-    for above, neighbours in tables(graph)[1].items():
-        if not neighbours:
-            continue
-        below = [
-            child
-            for child, keys in neighbours.items()
-            if (edge := keys.get(subsystem)) is not None and edge["relationship"] not in REVERSED
-        ]
-        if below:
-            found[above] = below
-    return found
+    """Return vertex → its direct children, for vertices that have some.  Never change it."""
+    return children_maps(graph).get(subsystem, {})
 
 
 def _points_down(attributes: Mapping[str, Any] | None) -> bool:
@@ -182,54 +153,33 @@ def edge_rows(graph: ResourceGraph) -> Iterator[tuple[str, str, str, Mapping[str
 
 
 def paths_by_subsystem(graph: ResourceGraph) -> dict[str, dict[str, str]]:
-    """Return, for each subsystem, vertex → path of names from its root.
+    """Return, for each subsystem, vertex → path of names from its root."""
+    return {name: subsystem_paths(graph, name) for name in subsystems(graph) or [CONTAINMENT]}
 
-    If several vertices dominate one, its path goes through the first of them.
+
+def subsystem_paths(graph: ResourceGraph, subsystem: str = CONTAINMENT) -> dict[str, str]:
+    """Return vertex → path of names from its root in a subsystem, in preorder.
+
+    In containment it is Fluxion's ``paths.containment``: ``/cluster0/rack1/node17/core3``.  If several
+    vertices dominate one, its path goes through the first of them.
     """
-    found = {name: subsystem_paths(graph, name) for name in subsystems(graph)}
-    return found or {CONTAINMENT: containment_paths(graph)}
+    below = children_map(graph, subsystem)
+    names = {key: pool.name for key, pool in pools(graph)}
+    found: dict[str, str] = {}
+    tops = [containment_root(graph)] if subsystem == CONTAINMENT else roots(below)
+    stack = [(root, "") for root in reversed(tops)]
+    while stack:
+        vertex, prefix = stack.pop()
+        if vertex not in found:
+            found[vertex] = path = f"{prefix}/{names[vertex]}"
+            stack.extend((child, path) for child in reversed(below.get(vertex, ())))
+    return found
 
 
 def roots(below: Mapping[str, list[str]]) -> list[str]:
     """Return the vertices with children that are nobody's child, in the order of a `children_map`."""
     inner = {child for row in below.values() for child in row}
     return [vertex for vertex in below if vertex not in inner]
-
-
-def subsystem_paths(graph: ResourceGraph, subsystem: str) -> dict[str, str]:
-    """Return vertex → path in a subsystem, walking from its roots in graph order."""
-    if subsystem == CONTAINMENT:
-        return containment_paths(graph)
-    below = children_map(graph, subsystem)
-    names = {key: pool.name for key, pool in pools(graph)}
-    paths: dict[str, str] = {}
-    stack = [(root, "") for root in reversed(roots(below))]
-    while stack:
-        vertex, prefix = stack.pop()
-        if vertex not in paths:
-            paths[vertex] = path = f"{prefix}/{names[vertex]}"
-            stack.extend((child, path) for child in reversed(below.get(vertex, ())))
-    return paths
-
-
-def containment_paths(graph: ResourceGraph) -> dict[str, str]:
-    """Return vertex → its path of names from the root.
-
-    Fluxion's ``paths.containment``: ``/cluster0/rack1/node17/core3``.
-    """
-    below = children_map(graph)
-    names = {key: pool.name for key, pool in pools(graph)}
-    root = containment_root(graph)
-    paths = {root: f"/{names[root]}"}
-    stack = [root]
-    while stack:
-        vertex = stack.pop()
-        prefix = paths[vertex]
-        inside = below.get(vertex, [])
-        for child in inside:
-            paths[child] = f"{prefix}/{names[child]}"
-        stack.extend(child for child in reversed(inside) if child in below)
-    return paths
 
 
 def execution_targets(graph: ResourceGraph, below: Mapping[str, list[str]] | None = None) -> list[str]:

@@ -5,56 +5,39 @@ An edit costs a copy of the table of vertices and not of the graph.
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import networkx as nx
 
 from simsched.errors import ClusterError
 from simsched.garbage import collector_paused
-from simsched.graph.build.assemble import settle
+from simsched.graph import resource_graph as rg
+from simsched.graph.build.assemble import finish
 from simsched.graph.cluster import Cluster
 from simsched.graph.pool import NOTHING, Pool, split_name
-from simsched.graph.resource_graph import (
-    CONTAINMENT,
-    ResourceGraph,
-    children,
-    dominated,
-    dominating,
-    edge_rows,
-    execution_targets,
-    mark_finished,
-    pool_of,
-    tables,
-)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
 
 def with_pools(cluster: Cluster, changes: Iterable[tuple[str, Pool]]) -> Cluster:
     """Return the cluster with other pools at some vertices."""
-    nodes, after, before = tables(cluster.graph)
-    nodes = {**nodes, **{key: {"pool": pool} for key, pool in changes}}
-    return _cluster(cluster, _shared(cluster.graph, nodes, after, before))
+    graph = cluster.graph
+    nodes, after, before = rg.tables(graph)
+    edited = _sharing(graph, {**nodes, **{key: {"pool": pool} for key, pool in changes}}, after, before)
+    edited = rg.frozen(edited, rg.children_maps(graph))
+    return Cluster(edited, name=cluster.name, source=cluster.source)
 
 
 def without_targets(cluster: Cluster, targets: Sequence[str]) -> Cluster:
     """Return the cluster without targets and the vertices that belong to them alone."""
     graph = cluster.graph
     gone = _belonging(graph, targets)
-    nodes, after, before = tables(graph)
+    nodes, after, before = rg.tables(graph)
     with collector_paused():
-        return _cluster(
-            cluster,
-            _shared(
-                graph,
-                {key: value for key, value in nodes.items() if key not in gone},
-                _pruned(after, gone),
-                _pruned(before, gone),
-                settled=False,
-            ),
-        )
+        kept = {key: value for key, value in nodes.items() if key not in gone}
+        edited = _sharing(graph, kept, _pruned(after, gone), _pruned(before, gone))
+        return _edited(cluster, edited)
 
 
 def _pruned(table: dict[str, Any], gone: set[str]) -> dict[str, Any]:
@@ -75,15 +58,20 @@ def with_copies(cluster: Cluster, names: Sequence[str], *models: str, under: str
     """
     graph = cluster.graph
     rank = new_names(graph, names)
-    keys = _Keys(graph)
+    keys = NewKeys(graph)
     parts = {model: _belonging(graph, [model]) for model in models}
     edges = _edges_by_part(graph, parts)
-    with edited_graph(cluster) as edited:
+    ordered = {}
+    for model, part in parts.items():
+        within = [model, *rg.inside(rg.children_map(graph), model)]
+        ordered[model] = [*within, *sorted(part.difference(within))]
+    edited = EditedGraph(cluster)
+    with collector_paused():
         for turn, name in enumerate(names):
             model = models[turn % len(models)]
-            renamed = keys.of(model, name, parts[model])
+            renamed = {key: keys.of(_key_of_copy(key, model, name)) for key in ordered[model]}
             for old, new in renamed.items():
-                pool = _copied(pool_of(graph, old))
+                pool = _copied(rg.pool_of(graph, old))
                 if old == model:
                     basename, number = split_name(name)
                     pool = pool.replace(name=name, basename=basename, id=number, rank=rank + turn)
@@ -92,15 +80,15 @@ def with_copies(cluster: Cluster, names: Sequence[str], *models: str, under: str
                 edited.add(new, pool)
             for source, target, subsystem, data in edges[model]:
                 ends = (source, target)
-                above = under if subsystem == CONTAINMENT and model in ends else None
+                above = under if subsystem == rg.CONTAINMENT and model in ends else None
                 first, second = (renamed.get(end, above or end) for end in ends)
                 edited.join(first, second, {subsystem: dict(data)})
-    return edited.cluster
+        return edited.finish()
 
 
-def new_names(graph: ResourceGraph, names: Iterable[str]) -> int:
+def new_names(graph: rg.ResourceGraph, names: Iterable[str]) -> int:
     """Return the next free rank for targets of new names; ClusterError for a name that is taken."""
-    targets = [pool_of(graph, key) for key in execution_targets(graph)]
+    targets = [rg.pool_of(graph, key) for key in rg.execution_targets(graph)]
     taken = {pool.name for pool in targets}
     for name in names:
         if name in taken:
@@ -110,18 +98,12 @@ def new_names(graph: ResourceGraph, names: Iterable[str]) -> int:
 
 
 class EditedGraph:
-    """The tables of a graph to which vertices and edges are added; the old graph shares their other rows.
-
-    Attributes
-    ----------
-    cluster : the cluster of the edited graph, once all is added.
-    """
+    """The tables of a graph to which vertices and edges are added; the old graph shares their other rows."""
 
     def __init__(self, old: Cluster) -> None:
         self._old = old
-        self._nodes, self._after, self._before = (dict(table) for table in tables(old.graph))
+        self._nodes, self._after, self._before = (dict(table) for table in rg.tables(old.graph))
         self._fresh: set[int] = set()
-        self.cluster = old
 
     def add(self, key: str, pool: Pool) -> None:
         """Add a vertex."""
@@ -136,19 +118,10 @@ class EditedGraph:
                 self._fresh.add(id(table[key]))
         after[source][target] = before[target][source] = {**after[source].get(target, {}), **edge}
 
-    def finish(self) -> None:
-        """Check and freeze the graph."""
-        shared = _shared(self._old.graph, self._nodes, self._after, self._before, settled=False)
-        self.cluster = _cluster(self._old, shared)
-
-
-@contextmanager
-def edited_graph(cluster: Cluster) -> Iterator[EditedGraph]:
-    """Yield the graph of a cluster for additions; its `cluster` is the new one afterwards."""
-    with collector_paused():
-        edited = EditedGraph(cluster)
-        yield edited
-        edited.finish()
+    def finish(self) -> Cluster:
+        """Return the cluster of the graph, which is checked and frozen."""
+        edited = _sharing(self._old.graph, self._nodes, self._after, self._before)
+        return _edited(self._old, edited)
 
 
 def _copied(pool: Pool) -> Pool:
@@ -163,94 +136,71 @@ def extra_without(pool: Pool, *keys: str) -> Any:
     return {key: value for key, value in pool.extra.items() if key not in keys} or NOTHING
 
 
-def _edges_by_part(graph: ResourceGraph, parts: dict[str, set[str]]) -> dict[str, list[Any]]:
+def _edges_by_part(graph: rg.ResourceGraph, parts: dict[str, set[str]]) -> dict[str, list[Any]]:
     owner: dict[str, str] = {key: model for model, part in parts.items() for key in part}
     found: dict[str, list[Any]] = {model: [] for model in parts}
-    for row in edge_rows(graph):
+    for row in rg.edge_rows(graph):
         owners = {owner[end] for end in row[:2] if end in owner}
         for model in owners:
             found[model].append(row)
     return found
 
 
-class _Keys:
-    """Keys for copies: numbers if all keys are numbers (JGF), else derived from the new name."""
+class NewKeys:
+    """Keys for new vertices: numbers if all keys are numbers (JGF), else the wanted ones, made distinct."""
 
-    def __init__(self, graph: ResourceGraph) -> None:
-        self.graph = graph
-        self.numeric = all(key.isascii() and key.isdigit() for key in graph)
-        self._next = max((int(key) for key in graph), default=0) + 1 if self.numeric else 0
+    def __init__(self, graph: rg.ResourceGraph) -> None:
+        self._taken = set(graph)
+        self._numeric = all(key.isascii() and key.isdigit() for key in graph)
+        self._next = max(map(int, graph), default=0) + 1 if self._numeric else 0
 
-    def of(self, model: str, name: str, part: set[str]) -> dict[str, str]:
-        """Return old key → new key for a model and the vertices that belong to it, in graph order."""
-        ordered = list(self._ordered(model, part))
-        if self.numeric:
-            renamed = {key: str(self._next + turn) for turn, key in enumerate(ordered)}
-            self._next += len(ordered)
-            return renamed
-        return {key: self._by_name(key, model, name) for key in ordered}
-
-    def _ordered(self, model: str, part: set[str]) -> Iterator[str]:
-        within = [model, *inside(self.graph, [model])]
-        yield from within
-        yield from sorted(part.difference(within))
-
-    def _by_name(self, key: str, model: str, name: str) -> str:
-        if key == model:
-            new = f"{model.rpartition('/')[0]}/{name}" if "/" in model else name
-        elif key.startswith(f"{model}/"):
-            new = (
-                f"{model.rpartition('/')[0]}/{name}{key[len(model) :]}"
-                if "/" in model
-                else name + key[len(model) :]
-            )
-        else:
-            new = f"{name}/{key}"
-        if new in self.graph:
-            raise ClusterError(f"there is already a vertex with the key {new!r}")
+    def of(self, wanted: str) -> str:
+        """Return a key that no vertex has."""
+        if self._numeric:
+            self._next += 1
+            return str(self._next - 1)
+        new, turn = wanted, 1
+        while new in self._taken:
+            turn += 1
+            new = f"{wanted}+{turn}"
+        self._taken.add(new)
         return new
 
 
-def inside(graph: ResourceGraph, targets: Iterable[str]) -> Iterator[str]:
-    """Yield the vertices within the targets."""
-    layer = [child for key in targets for child in children(graph, key)]
-    while layer:
-        yield from layer
-        layer = [child for key in layer for child in children(graph, key)]
+def _key_of_copy(key: str, model: str, name: str) -> str:
+    """Return the key of the copy of a vertex that belongs to `model`, whose copy is called `name`."""
+    if key != model and not key.startswith(f"{model}/"):
+        return f"{name}/{key}"
+    above, slash, _ = model.rpartition("/")
+    return f"{above}{slash}{name}{key[len(model) :]}"
 
 
-def _belonging(graph: ResourceGraph, targets: Sequence[str]) -> set[str]:
+def _belonging(graph: rg.ResourceGraph, targets: Sequence[str]) -> set[str]:
     """Return targets, the vertices in them, and those of other subsystems that serve nothing else."""
-    found = {*targets, *inside(graph, targets)}
+    found = {*targets, *rg.inside(rg.children_map(graph), *targets)}
     layer = list(found)
     while layer:
         layer = [
             vertex
-            for vertex in dict.fromkeys(child for key in layer for child in dominated(graph, key))
-            if vertex not in found and found.issuperset(dominating(graph, vertex))
+            for vertex in dict.fromkeys(child for key in layer for child in rg.dominated(graph, key))
+            if vertex not in found and found.issuperset(rg.dominating(graph, vertex))
         ]
         found.update(layer)
     return found
 
 
-def _shared(
-    graph: ResourceGraph,
-    nodes: dict[str, Any],
-    after: dict[str, Any],
-    before: dict[str, Any],
-    *,
-    settled: bool = True,
-) -> ResourceGraph:
-    """Return a frozen graph made of these tables, which may be shared with another frozen graph."""
-    edited: ResourceGraph = nx.MultiDiGraph()
+def _sharing(
+    graph: rg.ResourceGraph, nodes: dict[str, Any], after: dict[str, Any], before: dict[str, Any]
+) -> rg.ResourceGraph:
+    """Return a graph made of these tables, which may be shared with another frozen graph."""
+    edited: rg.ResourceGraph = nx.MultiDiGraph()
     edited.graph.update(graph.graph)
     inner: Any = edited
     inner._node, inner._adj, inner._pred = nodes, after, before
-    if not settled:
-        edited.graph.pop("edge_order", None)
-        settle(edited)
-    return mark_finished(nx.freeze(edited))
+    return edited
 
 
-def _cluster(cluster: Cluster, graph: ResourceGraph) -> Cluster:
-    return Cluster(graph, name=cluster.name, source=cluster.source)
+def _edited(cluster: Cluster, graph: rg.ResourceGraph) -> Cluster:
+    """Return the cluster of a graph with other vertices, which is checked."""
+    graph.graph.pop("edge_order", None)
+    return Cluster(finish(graph), name=cluster.name, source=cluster.source)

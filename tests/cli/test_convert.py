@@ -322,7 +322,27 @@ def test_constraints_between_their_forms(run):
     out = run("convert", "-", "--to", "rfc31", stdin="a and not b\n")[1]
     assert json.loads(out) == {"and": [{"properties": ["a"]}, {"not": [{"properties": ["b"]}]}]}
     assert run("convert", "-", "--to", "rfc35", stdin=out)[1] == "a and not b\n"
-    assert run("convert", "-", "--to", "rfc35", stdin='{"near": []}')[0] == 2
+    assert run("convert", "-", "--to", "rfc35", stdin="and:\n- properties: [a]\n- hosts: n1\n")[0] == 2
+    assert run("convert", "-", "--to", "rfc35", stdin="and:\n- properties: [a]\n- ranks: [1-2]\n")[1] == (
+        "a and rank:1-2\n"
+    )
+    status, _, err = run("convert", "-", "--to", "rfc35", stdin='{"near": []}')
+    assert (status, err.partition(":")[2].partition(" (")[0]) == (
+        2,
+        " error: standard input: unknown operator 'near'",
+    )
+
+
+def test_faults_of_resources_in_json_lines_have_their_line(run, tmp_path):
+    slot = {"type": "slot", "count": 1, "label": "a", "with": [{"type": "core", "count": 1}]}
+    rows = [{"resources": [slot]}, {"resources": [{**slot, "count": 0}]}]
+    (tmp_path / "jobs.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    status, _, err = run("shape", "--from", tmp_path / "jobs.jsonl")
+    assert (status, "jobs.jsonl:2:" in err, "resources[0].count: 0 is not valid here" in err) == (
+        2,
+        True,
+        True,
+    )
 
 
 def test_validate_counts_no_jobs_and_knows_xml_from_yaml(run, tmp_path, monkeypatch):
@@ -351,8 +371,12 @@ def test_a_shape_in_place_of_a_file_is_converted(run, job):
     [
         ("slot=2/[core=4;gpu]", 1, ""),
         ("node=2/slot=2/core", 1, ""),
-        ("slot=1/node", 999, "resources[0].with has a slot of node; V1 has core, or core and gpu"),
-        ("slot=1-3/core", 999, "resources[0].count has the count 1-3; V1 has an integer"),
+        (
+            "slot=1/node",
+            999,
+            "resources[0].with[0].type: 'node' is not allowed here in V1 (expected core or gpu)",
+        ),
+        ("slot=1-3/core", 999, "resources[0].count: the count 1-3 (expected an integer)"),
     ],
 )
 def test_a_jobspec_is_version_1_where_flux_takes_it(run, tmp_path, shape, version, note):

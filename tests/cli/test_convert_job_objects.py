@@ -31,7 +31,7 @@ def test_the_three_examples_of_the_document_become_jobspecs(run):
         "note: not in the jobspec: User, Application, Machine, QualityOfService, State, "
         "StartTime, EndTime, Charge, Delivered\n"
         f"note: {HERE / 'sss_moderate.xml'}: version 999 (RFC 14), which Flux does not take: "
-        "resources[0].count has the count 12+; V1 has an integer\n"
+        "resources[0].count: the count 12+ (expected an integer)\n"
     )
     elaborate = HERE / "sss_elaborate.xml"
     status, out, err = run("convert", elaborate, "--to", "shape")

@@ -125,6 +125,19 @@ def test_edits_that_make_no_sense(machine, change, fault):
     assert issubclass(ConfigError, SimschedError)
 
 
+def test_a_new_host_may_have_the_key_of_another_vertex():
+    graph = nx.MultiDiGraph()
+    for key, kind in (("c", "cluster"), ("b", "rack"), ("a", "node"), ("a/core", "core")):
+        graph.add_node(key, type=kind)
+    for edge in (("c", "b"), ("b", "a"), ("a", "a/core")):
+        graph.add_edge(*edge, key="containment")
+    grown = edit.add_nodes(graph, "b", like="a")
+    assert [(key, pool_of(grown.graph, key).name) for key in grown.index.targets] == [
+        ("a", "a"),
+        ("b+2", "b"),
+    ]
+
+
 @given(st.data())
 @settings(max_examples=40)
 def test_edits_of_r_are_edits_of_the_set(data):

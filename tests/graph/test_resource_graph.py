@@ -40,7 +40,7 @@ def test_a_tree_has_a_root_paths_and_targets_in_preorder():
     assert rg.containment_root(graph) == "c"
     assert rg.execution_targets(graph) == ["n0", "n1", "n2"]
     assert [rg.pool_of(graph, key).rank for key in ("n0", "n1", "n2")] == [0, 1, 2]
-    assert rg.containment_paths(graph)["n2"] == "/c/r0/n2"
+    assert rg.subsystem_paths(graph)["n2"] == "/c/r0/n2"
     assert list(rg.walk(graph)) == [("c", 0), ("r1", 1), ("n0", 2), ("n1", 2), ("r0", 1), ("n2", 2)]
 
 

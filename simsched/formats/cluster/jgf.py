@@ -158,8 +158,8 @@ def jgf_from_object(graph: Any, *, where: str | None = None) -> Jgf:
         if "unknown field" not in str(error):
             raise explain(error, where) from None
     known, graph_keys = _split(graph, {"nodes", "edges"})
-    vertices = list(_vertices(known.get("nodes", ()), where))
-    edges = list(_edges(known["edges"], where)) if "edges" in known else None
+    vertices = list(_odd(known.get("nodes"), where, "nodes", Vertex, Metadata))
+    edges = list(_odd(known["edges"], where, "edges", Edge, EdgeMetadata)) if "edges" in known else None
     return Jgf(vertices, edges, graph_keys)
 
 
@@ -167,36 +167,23 @@ def _whole(body: Body) -> Jgf:
     return Jgf(body.nodes, None if body.edges is UNSET else body.edges)
 
 
-def _vertices(nodes: Any, where: str | None) -> Iterator[Vertex]:
-    """Convert vertices one by one; the keys of each are split into known and unknown ones."""
-    known_keys = frozenset(Metadata.__struct_fields__)
-    for number, node in enumerate(typed(nodes, list, _join(where, "nodes"))):
-        place = _join(where, f"nodes[{number}]")
-        inner, outer = _split(typed(node, dict, place), {"id", "metadata"})
-        inner["metadata"], more = _split(typed(inner.get("metadata", {}), dict, place), known_keys)
-        try:
-            vertex = msgspec.convert(inner, Vertex)
-        except msgspec.ValidationError as error:
-            raise explain(error, place) from None
-        if more or outer:
-            yield OddVertex(vertex.id, vertex.metadata, more, outer)
-        else:
-            yield vertex
-
-
-def _edges(rows: Any, where: str | None) -> Iterator[Edge]:
-    known_keys = frozenset(EdgeMetadata.__struct_fields__)
-    for number, row in enumerate(typed(rows, list, _join(where, "edges"))):
-        place = _join(where, f"edges[{number}]")
-        inner, outer = _split(typed(row, dict, place), {"source", "target", "metadata"})
+def _odd(
+    rows: Any, where: str | None, name: str, kind: type[Vertex] | type[Edge], metadata: type[Struct]
+) -> Iterator[Any]:
+    """Convert vertices or edges one by one; the keys of each are split into known and unknown ones."""
+    for number, row in enumerate(typed(rows, list, _join(where, name))):
+        place = _join(where, f"{name}[{number}]")
+        inner, outer = _split(typed(row, dict, place), kind.__struct_fields__)
         more: dict[str, Any] = {}
         if "metadata" in inner:
-            inner["metadata"], more = _split(typed(inner["metadata"], dict, place), known_keys)
+            given = typed(inner["metadata"], dict, place)
+            inner["metadata"], more = _split(given, metadata.__struct_fields__)
         try:
-            edge = msgspec.convert(inner, Edge)
+            item = msgspec.convert(inner, kind)
         except msgspec.ValidationError as error:
             raise explain(error, place) from None
-        yield OddEdge(edge.source, edge.target, edge.metadata, more, outer) if more or outer else edge
+        odd: Any = OddVertex if kind is Vertex else OddEdge
+        yield odd(*msgspec.structs.astuple(item), more, outer) if more or outer else item
 
 
 def _split(mapping: Mapping[str, Any], known: Any) -> tuple[dict[str, Any], dict[str, Any]]:

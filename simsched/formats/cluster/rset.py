@@ -21,6 +21,7 @@ from simsched.errors import ClusterError, FormatError, LimitError, clip
 from simsched.formats.rfc.hostlist import Hostlist
 from simsched.formats.rfc.idset import MAX_IDS, Idset
 from simsched.formats.rfc.names import check_property
+from simsched.formats.text.diagnostics import shown, typed
 from simsched.formats.text.excerpts import Path, format_path, has_control
 
 if TYPE_CHECKING:
@@ -224,10 +225,16 @@ class _Reader:
         """The file and the path in it."""
         return ": ".join(part for part in (self.where, format_path(path)) if part) or None
 
-    def typed(self, path: Path, value: Any, kind: type = dict, expected: str = "an object") -> Any:
-        if not isinstance(value, kind):
-            self.fail(path, f"is {_kind(value)}", expected)
-        return value
+    def table(self, path: Path, value: Any, known: tuple[str, ...] = (), required: int = 0) -> dict[str, Any]:
+        """Return an object, which has no keys but those known, and the first `required` of them."""
+        found: dict[str, Any] = typed(value, dict, self.at(path))
+        for key in known[:required]:
+            if key not in found:
+                self.fail(path, f"{key} is missing", " and ".join(known))
+        for key in found if known else ():
+            if key not in known:
+                self.fail((*path, key), f"unknown key {clip(str(key))!r}", ", ".join(known))
+        return found
 
     def ids(self, path: Path, value: Any) -> Idset:
         return Idset.parse(value, where=self.at(path))
@@ -235,16 +242,14 @@ class _Reader:
     def document(self, doc: Any) -> dict[str, Any]:
         """The fields of a `ResourceSet`, from a document of either generation."""
         if not isinstance(doc, dict) or "version" not in doc:
-            found = "has no version" if isinstance(doc, dict) else f"is {_kind(doc)}"
+            found = "has no version" if isinstance(doc, dict) else f"is {shown(doc)}"
             self.fail((), f"not R: the document {found}", "an object with version and execution")
         if doc["version"] != 1 or isinstance(doc["version"], bool):
             self.fail(("version",), f"R of version {clip(repr(doc['version']))}", "1")
         if "execution" not in doc and "scheduling" not in doc:
             self.fail((), "not R: neither execution nor scheduling", "execution")
-        for key in doc:
-            if key not in _KEYS:
-                self.fail((key,), f"unknown key {clip(str(key))!r}", "one of " + ", ".join(_KEYS))
-        parts = {key: self.typed((key,), doc[key]) for key in _KEYS[1:] if doc.get(key) is not None}
+        self.table((), doc, _KEYS)
+        parts = {key: self.table((key,), doc[key]) for key in _KEYS[1:] if doc.get(key) is not None}
         outer: dict[str, Any] = {key: parts.get(key) for key in ("scheduling", "attributes")}
         if "execution" not in parts:
             if "scheduling" not in parts:
@@ -259,8 +264,7 @@ class _Reader:
         path = ("execution", "nodelist")
         if "nodelist" not in execution:
             self.fail(("execution",), "nodelist is missing", "a list of hostlists")
-        names = self.typed(path, execution["nodelist"], list, "a list of hostlists")
-        hosts = Hostlist.parse(names, where=self.at(path))
+        hosts = Hostlist.parse(typed(execution["nodelist"], list, self.at(path)), where=self.at(path))
         if len(hosts) != len(ranks):
             message = f"names {len(hosts)} hosts for the {len(ranks)} ranks of R_lite"
             self.fail(path, message, "one host per rank")
@@ -288,9 +292,8 @@ class _Reader:
         path: Path = ("execution", "R_lite")
         if "R_lite" not in execution:
             self.fail(("execution",), "R_lite is missing", "a list of rank and children")
-        entries = self.typed(path, execution["R_lite"], list, "a list of rank and children")
         cut: list[tuple[int, int, int, Children]] = []
-        for position, entry in enumerate(entries):
+        for position, entry in enumerate(typed(execution["R_lite"], list, self.at(path))):
             ranks, children = self.entry((*path, position), entry)
             cut += [(low, high, position, children) for low, high in ranks.ranges]
         cut.sort(key=lambda piece: piece[:3])
@@ -301,21 +304,14 @@ class _Reader:
 
     def entry(self, path: Path, entry: Any) -> tuple[Idset, Children]:
         """One entry of ``R_lite``."""
-        self.typed(path, entry)
-        for key in ("rank", "children"):
-            if key not in entry:
-                self.fail(path, f"{key} is missing", "rank and children")
-        for key in entry:
-            if key not in ("rank", "children"):
-                self.fail((*path, key), f"unknown key {clip(str(key))!r}", "rank and children")
-        rank = entry["rank"]
+        rank = self.table(path, entry, ("rank", "children"), 2)["rank"]
         if isinstance(rank, int) and not isinstance(rank, bool) and rank >= 0:
             rank = str(rank)  # early writers
         ranks = self.ids((*path, "rank"), rank)
         if not ranks:
             self.fail((*path, "rank"), "names no rank", "an idset of ranks")
         path, children = (*path, "children"), {}
-        for kind, ids in self.typed(path, entry["children"]).items():
+        for kind, ids in self.table(path, entry["children"]).items():
             if not isinstance(kind, str) or not kind or has_control(kind):
                 message = f"{str(kind)[:40]!r} is not a resource type"
                 self.fail(path, message, "a name of printable characters")
@@ -327,7 +323,7 @@ class _Reader:
         """The ranks of each property."""
         path: Path = ("execution", "properties")
         result = {}
-        for name, text in self.typed(path, {} if properties is None else properties).items():
+        for name, text in self.table(path, {} if properties is None else properties).items():
             check_property(name, self.at(path))
             having = self.ids((*path, name), text)
             if not having <= ranks:
@@ -341,18 +337,11 @@ class _Reader:
         """Seconds since the epoch."""
         if value is None:
             return None
-        expected = "seconds since the epoch"
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
-            self.fail(("execution", key), f"is {_kind(value)}", expected)
-        if not (math.isfinite(value) and value >= 0):
-            self.fail(("execution", key), f"{value} is not a time", expected)
-        return value
-
-
-def _kind(value: Any) -> str:
-    """The type of a JSON value, with its article."""
-    names = {dict: "an object", list: "a list", str: "a string", bool: "a boolean", type(None): "null"}
-    return names.get(type(value), "a number")
+        known = isinstance(value, int | float) and not isinstance(value, bool)
+        if not known or not 0 <= value < math.inf:
+            self.fail(("execution", key), f"{shown(value)} is not a time", "seconds since the epoch")
+        seconds: float = value
+        return seconds
 
 
 @dataclass(frozen=True, slots=True)

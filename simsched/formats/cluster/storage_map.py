@@ -63,29 +63,23 @@ def read_storage_map(document: Any, where: str | None = None) -> StorageMap:
         raise FormatError(
             "this is not a storage map", where=where, expected="the tables computes and rabbits"
         )
-    servers = {
-        name: _server(name, entry, _at(where, f"rabbits.{name}"))
-        for name, entry in typed(document["rabbits"], dict, _at(where, "rabbits")).items()
-    }
+    servers = {}
+    for name, entry in typed(document["rabbits"], dict, _at(where, "rabbits")).items():
+        place = _at(where, f"rabbits.{name}")
+        row = typed(entry, dict, place)
+        capacity = row.get("capacity")
+        whole = isinstance(capacity, int) and not isinstance(capacity, bool) and 0 <= capacity <= MAX_CAPACITY
+        if capacity is not None and not whole:
+            raise FormatError(f"found {capacity!r}", where=f"{place}.capacity", expected="a number of bytes")
+        place = f"{place}.hostlist"
+        served = Hostlist.parse(typed(row.get("hostlist", ""), str, place), where=place)
+        servers[name] = StorageServer(name, tuple(served.expand()), capacity)
     hosts = typed(document["computes"], dict, _at(where, "computes"))
     for host, server in hosts.items():
         if not isinstance(server, str):
-            raise FormatError(
-                f"found {server!r}", where=_at(where, f"computes.{host}"), expected="the name of a server"
-            )
+            place = _at(where, f"computes.{host}")
+            raise FormatError(f"found {server!r}", where=place, expected="the name of a server")
     return StorageMap(servers, dict(hosts))
-
-
-def _server(name: str, entry: Any, where: str) -> StorageServer:
-    row = typed(entry, dict, where)
-    capacity = row.get("capacity")
-    whole = isinstance(capacity, int) and not isinstance(capacity, bool) and 0 <= capacity <= MAX_CAPACITY
-    if capacity is not None and not whole:
-        raise FormatError(f"found {capacity!r}", where=f"{where}.capacity", expected="a number of bytes")
-    hosts = row.get("hostlist", "")
-    if not isinstance(hosts, str):
-        raise FormatError(f"found {hosts!r}", where=f"{where}.hostlist", expected="a hostlist (RFC 29)")
-    return StorageServer(name, tuple(Hostlist.parse(hosts, where=f"{where}.hostlist").expand()), capacity)
 
 
 def _at(where: str | None, path: str) -> str:

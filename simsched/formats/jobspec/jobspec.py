@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from simsched.arguments import wrong
 from simsched.errors import FormatError, RequestError, SimschedError, clip
 from simsched.formats.jobspec.shape import format_shape, parse_shape
-from simsched.formats.jobspec.validation_rules import faults_of
+from simsched.formats.jobspec.validation_rules import faults_of, resources_faults
 from simsched.formats.jobspec.vertex import ResourceVertex, slots
 from simsched.formats.rfc.count import Count
 from simsched.formats.rfc.duration import parse_duration
@@ -19,10 +19,9 @@ from simsched.formats.text.diagnostics import joined
 from simsched.formats.text.immutable import EMPTY, FrozenDict, freeze, thaw
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from simsched.formats.rfc.constraint import Constraint
     from simsched.formats.rfc.dependency import Dependency
+    from simsched.formats.text.diagnostics import Fault
 
 
 ONCE = FrozenDict(per_slot=1)
@@ -87,51 +86,6 @@ def build_resources(vertices: Any) -> tuple[ResourceVertex, ...]:
             for vertex in vertices
         ]
     )
-
-
-Misfit: TypeAlias = tuple[str, str, str]
-"""The path of a construct, its description, and the construct that V1 has in its place."""
-
-
-def resources_fit_v1(resources: tuple[ResourceVertex, ...]) -> bool:
-    """Whether a resources list is one of RFC 25's enumerated graphs.
-
-    >>> from simsched.formats.jobspec.shape import parse_shape
-    >>> resources_fit_v1(parse_shape("node/slot=2/core")), resources_fit_v1(parse_shape("slot/node"))
-    (True, False)
-    """
-    return next(_resource_misfits(resources), None) is None
-
-
-def _resource_misfits(resources: tuple[ResourceVertex, ...]) -> Iterator[Misfit]:
-    """Yield the faults of a resources list against RFC 25's enumerated graphs."""
-    if len(resources) != 1 or resources[0].type not in {"node", "slot"}:
-        yield "resources", "several resources, or none", "exactly one, a node or a slot"
-        return
-    slot, path = resources[0], "resources[0]"
-    if slot.type == "node":
-        yield from _vertex_misfits(slot, path, {"exclusive"})
-        if len(slot.with_) != 1 or slot.with_[0].type != "slot":
-            yield path + ".with", "a node without a slot", "exactly one slot in the node"
-            return
-        slot, path = slot.with_[0], path + ".with[0]"
-    yield from _vertex_misfits(slot, path, {"exclusive", "label"})
-    types = [child.type for child in slot.with_]
-    if sorted(types) not in (["core"], ["core", "gpu"]):
-        yield path + ".with", f"a slot of {', '.join(types) or 'nothing'}", "core, or core and gpu"
-        return
-    for i, child in enumerate(slot.with_):
-        yield from _vertex_misfits(child, f"{path}.with[{i}]", set())
-        if child.with_:
-            yield f"{path}.with[{i}].with", f"resources in a {child.type}", "nothing"
-
-
-def _vertex_misfits(vertex: ResourceVertex, path: str, allowed: set[str]) -> Iterator[Misfit]:
-    if not vertex.count.is_fixed:
-        yield path + ".count", f"the count {vertex.count}", "an integer"
-    for key in ("exclusive", "label", "id"):
-        if getattr(vertex, key) is not None and key not in allowed:
-            yield f"{path}.{key}", f"{key!r} on a {vertex.type}", "type, count and unit"
 
 
 CANONICAL = 999
@@ -293,10 +247,10 @@ class Jobspec:
 
         Raises `RequestError` that names the construct which V1 does not have.
         """
-        found = v1_misfit(self)
-        if found is not None:
-            path, message, expected = found
-            raise RequestError(f"this is not a V1 jobspec: {message}", where=path, expected=expected)
+        fault = v1_misfit(self)
+        if fault is not None:
+            message = f"this is not a V1 jobspec: {fault.message}"
+            raise RequestError(message, where=fault.place, expected=fault.expected)
         return self if self.version == 1 else replace(self, version=1)
 
     def to_canonical(self) -> Jobspec:
@@ -348,22 +302,10 @@ class Jobspec:
         return _dependencies(self.attributes.get("system", EMPTY).get("dependencies", ()))
 
 
-def v1_misfit(job: Jobspec) -> Misfit | None:
-    """Return (path, construct, expected) of the first thing that RFC 25 does not have, or None."""
-    for fault in _resource_misfits(job.resources):
-        return fault
-    if len(job.tasks) != 1:
-        return "tasks", f"{len(job.tasks)} tasks", "exactly one"
-    task = job.tasks[0]
-    if "per_resource" in task.count:
-        return "tasks[0].count", "per_resource", "per_slot or total"
-    if task.attributes:
-        return "tasks[0].attributes", "attributes of a task", "command, slot and count"
-    if task.distribution is not None:
-        return "tasks[0].distribution", "a distribution", "command, slot and count"
-    if "duration" not in job.system:
-        return "attributes.system", "no duration", "duration, in seconds"
-    return None
+def v1_misfit(job: Jobspec) -> Fault | None:
+    """Return the first fault of a jobspec against RFC 25, or None."""
+    faults = faults_of({**job.to_dict(), "version": 1}, v1=True)
+    return next((fault for fault in faults if not fault.mild), None)
 
 
 def as_jobspec(value: Jobspec | str | Mapping[str, Any]) -> Jobspec:
@@ -412,7 +354,7 @@ def _from_shape(
                 expected="unit, exclusive (x), label or id",
             )
     tasks = tuple(Task(command, slot.label or "") for slot in slots(resources))
-    fits = len(tasks) == 1 and resources_fit_v1(resources)
+    fits = not resources_faults([vertex.to_dict() for vertex in resources], v1=True)
     return resources, tasks, 1 if fits else CANONICAL
 
 

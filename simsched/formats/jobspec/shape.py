@@ -27,7 +27,7 @@ from simsched.formats.text.diagnostics import CaretError, CaretLimitError, refus
 from simsched.formats.text.immutable import FrozenDict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 
 MAX_VALUE_LEVELS = 50
@@ -87,6 +87,21 @@ class _Parser:
         if self.next_char():
             return self.unexpected(expected)
         return self.fail(f"unclosed {self.text[opened]!r}", expected, opened)
+
+    def parts(self, mark: str, closing: str, *, may_be_empty: bool = False) -> Iterator[None]:
+        """Read an opening bracket, yield at each part between marks, and read the closing bracket."""
+        opened = self.at
+        self.at += 1
+        if may_be_empty and self.next_char() == closing:
+            self.at += 1
+            return
+        yield
+        while self.next_char() == mark:
+            self.at += 1
+            yield
+        if self.next_char() != closing:
+            raise self.unclosed(opened, f"{mark!r} or {closing!r}")
+        self.at += 1
 
     def string(self, what: str, bare: re.Pattern[str] = _BARE) -> str:
         """Read STRING : a string in either quotes, or a run of characters that the grammar does not use."""
@@ -187,42 +202,19 @@ class _Parser:
 
     def object(self, level: int) -> FrozenDict:
         """Read object : '{' (item (',' item)*)? '}', JSON's own form included."""
-        opened = self.at
-        self.at += 1
         items: dict[str, Any] = {}
-        if self.next_char() == "}":
-            self.at += 1
-            return FrozenDict()
-        while True:
+        for _ in self.parts(",", "}", may_be_empty=True):
             self.next_char()
             at = self.at
             key, value = self.item(level + 1)
             if key in items:
                 raise self.fail(f"the key {key!r} occurs twice", "each key once", at)
             items[key] = value
-            if self.next_char() != ",":
-                break
-            self.at += 1
-        if self.next_char() != "}":
-            raise self.unclosed(opened, "',' or '}'")
-        self.at += 1
         return FrozenDict(items)
 
     def array(self, level: int) -> tuple[Any, ...]:
         """Read array : '[' (value (',' value)*)? ']'."""
-        opened = self.at
-        self.at += 1
-        if self.next_char() == "]":
-            self.at += 1
-            return ()
-        values = [self.value(level + 1)]
-        while self.next_char() == ",":
-            self.at += 1
-            values.append(self.value(level + 1))
-        if self.next_char() != "]":
-            raise self.unclosed(opened, "',' or ']'")
-        self.at += 1
-        return tuple(values)
+        return tuple([self.value(level + 1) for _ in self.parts(",", "]", may_be_empty=True)])
 
     def resources(self) -> tuple[ResourceVertex, ...]:
         """Read resources : list, up to the end of the text."""
@@ -246,28 +238,16 @@ class _Parser:
                 text=self.text,
                 position=self.at,
             )
-        opened = self.at
-        if not self.text.startswith("[", opened):
-            if self.next_char() != "[":
-                return (self.vertex(level),)
-            opened = self.at
-        vertices = []
-        char = ";"
-        while char == ";":
-            self.at += 1
-            vertices.append(self.vertex(level))
-            char = self.next_char()
-        if char != "]":
-            raise self.unclosed(opened, "';' or ']'")
-        self.at += 1
-        return tuple(vertices)
+        if self.next_char() != "[":
+            return (self.vertex(level),)
+        return tuple([self.vertex(level) for _ in self.parts(";", "]")])
 
     def vertex(self, level: int) -> ResourceVertex:
         """Read vertex : type ('=' count)? dict? ('/' list)?; keys that RFC 14 does not define are extra."""
         quoted = self.next_char() in {"'", '"'}
         start = self.at
         kind = self.string("the type of a resource")
-        count = _integer(None)
+        count = _ONE
         if self.next_char() == "=":
             self.at += 1
             count = self.count()
@@ -412,9 +392,8 @@ MAX_LEVELS = 100
 """Levels of resources that a shape may nest."""
 
 _CACHED_LENGTH = 2000
+_ONE = Count.fixed(1)
 
-# the common vertex: a bare type and perhaps an integer count
-_PLAIN = re.compile(r"\s*([A-Za-z_][\w.-]*)(?:=([1-9][0-9]{0,14}))?", re.ASCII)
 _COUNT = re.compile(r"[^/;{}\[\]]*")
 _STRING = "a string, in quotes if it looks like another value"
 _EXPECTED_TYPES = {"unit": _STRING, "exclusive": "true or false", "label": _STRING, "id": _STRING}
@@ -443,55 +422,11 @@ def parse_shape(text: str, where: str | None = None) -> tuple[ResourceVertex, ..
 def _parse(text: str) -> tuple[ResourceVertex, ...]:
     if len(text) > MAX_LENGTH:
         raise CaretLimitError(f"the shape has {len(text)} characters", expected=f"at most {MAX_LENGTH}")
-    vertex = _plain_shape(text)
-    if vertex is not None:
-        return (vertex,)
     refuse_broken_text(text)
     return _Parser(text).resources()
 
 
 _cached = lru_cache(maxsize=4096)(_parse)
-
-
-def _plain_shape(text: str) -> ResourceVertex | None:
-    """Return the vertex of a plain shape such as node=2/slot/[core=2;gpu], None for any other.
-
-    A plain shape has types and integer counts only, at most one slot, and a list at its end only.  Most
-    shapes are plain, and this takes a quarter of the time of the parser.  The result is the same: each part
-    between the signs matches type and count as a whole, so no sign can belong to a quoted or braced string,
-    and a text with any fault or any other construct is left to the parser.
-    """
-    *above, last = text.split("/")
-    if len(above) >= MAX_LEVELS:
-        return None
-    inner = last[1:-1].split(";") if last[:1] == "[" and last[-1:] == "]" else [last]
-    leaves = tuple([_plain_leaf(word) for word in inner])
-    if not all(leaves) or not above:
-        return leaves[0] if len(leaves) == 1 else None
-    below: tuple[ResourceVertex, ...] = leaves  # type: ignore[assignment]  # None is not among them
-    nslots = 0
-    for word in reversed(above):
-        found = _PLAIN.fullmatch(word)
-        if found is None:
-            return None
-        kind, digits = found.groups()
-        label = None
-        if kind == "slot":
-            label = DEFAULT_LABEL
-            nslots += 1
-        below = (ResourceVertex(kind, _integer(digits), None, None, label, None, below),)
-    return below[0] if nslots <= 1 else None
-
-
-@lru_cache(maxsize=4096)
-def _plain_leaf(word: str) -> ResourceVertex | None:
-    found = _PLAIN.fullmatch(word)
-    return None if found is None or found[1] == "slot" else ResourceVertex(found[1], _integer(found[2]))
-
-
-@lru_cache(maxsize=4096)
-def _integer(digits: str | None) -> Count:
-    return Count.fixed(int(digits) if digits else 1)
 
 
 # ---------------------------------------------------------------- writing

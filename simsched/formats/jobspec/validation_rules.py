@@ -55,9 +55,9 @@ def faults_of(document: Any, *, v1: bool = False) -> list[Fault]:
     return check.faults
 
 
-def resources_faults(resources: Any) -> list[Fault]:
-    """Return every fault of a resources list (RFC 14) without a jobspec around it."""
-    check = _Check()
+def resources_faults(resources: Any, *, v1: bool = False) -> list[Fault]:
+    """Return every fault of a resources list (RFC 14, or RFC 25 with `v1`) without a jobspec around it."""
+    check = _V1Check() if v1 else _Check()
     check.resources(resources)
     return check.faults
 
@@ -423,7 +423,10 @@ class _V1Check(_Check):
             self.fault(path, f"{types.count('gpu')} gpu resources in the slot", "at most one")
 
     def count(self, value: Any, path: Path) -> None:
-        self.number(value, path)
+        if isinstance(value, dict) and not any(dict_faults(value)):
+            self.fault(path, f"the count {Count.from_json(value)}", "an integer")
+        else:
+            self.number(value, path)
 
     def tasks(self, value: Any) -> None:
         super().tasks(value)

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 from simsched.errors import FormatError, clip
 from simsched.formats.sss import vocabulary
 from simsched.formats.sss.expressions import group_signs
-from simsched.formats.text.excerpts import place
-from simsched.formats.text.xml_tree import Element, parse_xml, write_xml
+from simsched.formats.text.xml_tree import Element, local_name, parse_xml, write_xml
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -81,7 +80,7 @@ def report(
 
     Reject returns the error to raise; Warn adds it to `warnings`; Ignore does nothing.
     """
-    fault = FormatError(message, where=place(where, element.line, element.column), expected=expected)
+    fault = FormatError(message, where=element.at(where), expected=expected)
     if element.policy == "Reject":
         return fault
     if element.policy == "Warn":
@@ -98,8 +97,7 @@ class _Checker:
         self.warnings: list[FormatError] = []
 
     def fault(self, element: Element, message: str, expected: str | None = None) -> None:
-        spot = place(self.where, element.line, element.column)
-        self.faults.append(FormatError(message, where=spot, expected=expected))
+        self.faults.append(FormatError(message, where=element.at(self.where), expected=expected))
 
     def unknown(self, element: Element, message: str, expected: str | None = None) -> None:
         """Treat an element, attribute or value that the specification does not define."""
@@ -109,7 +107,7 @@ class _Checker:
 
     def root(self, element: Element) -> Element:
         """The document's root."""
-        name = _local(element.name)
+        name = local_name(element.name)
         if name not in ROOTS:
             self.fault(element, f"<{clip(element.name)}> is not a Job Object", " or ".join(ROOTS))
             return element
@@ -128,12 +126,11 @@ class _Checker:
                 self.holds_text(element)
             return element
         properties, inner = vocabulary.CONTAINERS[element.name]
-        older = {old: new.name for new in properties.values() for old in new.older}
         children = []
         for raw in element.children:
-            child = replace(raw, name=older.get(_local(raw.name), _local(raw.name)))
+            child = _modern(raw, element)
             if child.name in vocabulary.CATEGORIES and child.name in inner:
-                children.append(self.category(child, element, properties, older))
+                children.append(self.category(child, element))
             elif child.name in inner:
                 children.append(self.container(child, element.policy))
             elif child.name in properties:
@@ -175,14 +172,9 @@ class _Checker:
                 message = f"EndTime {times[1]} is before StartTime {times[0]}"
                 self.fault(end or element, message, "a later time")
 
-    def category(
-        self,
-        element: Element,
-        parent: Element,
-        properties: dict[str, vocabulary.Property],
-        older: dict[str, str],
-    ) -> Element:
+    def category(self, element: Element, parent: Element) -> Element:
         """Requested or Delivered."""
+        properties, _ = vocabulary.CONTAINERS[parent.name]
         element = self.policed(element, parent.policy)
         self.attributes(element, ())
         if element.is_reference:
@@ -192,7 +184,7 @@ class _Checker:
         before = len(self.faults)
         children = []
         for raw in element.children:
-            child = replace(raw, name=older.get(_local(raw.name), _local(raw.name)))
+            child = _modern(raw, parent)
             known = properties.get(child.name)
             if known and known.category:
                 more = vocabulary.CATEGORIES[element.name]
@@ -256,7 +248,7 @@ class _Checker:
 
     def variable(self, raw: Element, environment: Element) -> Element:
         """An environment variable."""
-        element = self.policed(replace(raw, name=_local(raw.name)), environment.policy)
+        element = self.policed(replace(raw, name=local_name(raw.name)), environment.policy)
         if element.name != "Variable":
             self.unknown(element, f"<{clip(element.name)}> is not known in <Environment>", "Variable")
         else:
@@ -273,7 +265,10 @@ class _Checker:
                 hint = "this attribute inside Requested" if name in vocabulary.REQUESTED else None
                 self.unknown(element, f"attribute {clip(name)} is not known in <{element.name}>", hint)
                 continue
-            if reason := _out_of_place(element, name):
+            other, wanted = vocabulary.ONLY_WITH.get(name, ("", ""))
+            unitless = name == "units" and element.name in vocabulary.UNITLESS
+            if unitless or (other and element.attribute(other) != wanted):
+                reason = ", which is counted" if unitless else f" without {other}={wanted}"
                 self.unknown(element, f"attribute {name} has no meaning in <{element.name}>{reason}")
                 continue
             self.words(element, f"{element.name}.{name}", value)
@@ -349,19 +344,10 @@ def _misfit(text: str, kind: vocabulary.Kind) -> str | None:
     return None
 
 
-def _out_of_place(element: Element, name: str) -> str | None:
-    """Return the reason why an attribute has no meaning in the element, or None."""
-    if name == "units" and element.name in vocabulary.UNITLESS:
-        return ", which is counted"
-    other, needed = vocabulary.ONLY_WITH.get(name, ("", ""))
-    if other and element.attribute(other) != needed:
-        return f" without {other}={needed}"
-    return None
-
-
-def _local(tag: str) -> str:
-    """A tag without its namespace prefix."""
-    return tag.rpartition(":")[2]
+def _modern(element: Element, parent: Element) -> Element:
+    """Return an element of a containment element with the name that 3.1 has for it, without a prefix."""
+    name = local_name(element.name)
+    return replace(element, name=vocabulary.OLDER[parent.name].get(name, name))
 
 
 _BY_NAME = ("Resource", "Extension", "ResourceLimit", "Variable")

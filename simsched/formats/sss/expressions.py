@@ -20,7 +20,6 @@ from simsched.formats.rfc.constraint import ANY, NONE, And, Constraint, Hosts, N
 from simsched.formats.rfc.hostlist import Hostlist
 from simsched.formats.rfc.idset import Idset
 from simsched.formats.sss import vocabulary
-from simsched.formats.text.excerpts import place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -83,10 +82,8 @@ def expression(elements: Iterable[Element], where: str | None = None) -> Tree | 
     """
     kept = list(elements)
     if len(kept) > MAX_PROPERTIES:
-        spot = place(where, kept[-1].line, kept[-1].column)
-        raise LimitError(
-            f"{len(kept)} requested properties are too many", where=spot, expected=f"{MAX_PROPERTIES}"
-        )
+        message = f"{len(kept)} requested properties are too many"
+        raise LimitError(message, where=kept[-1].at(where), expected=f"{MAX_PROPERTIES}")
     signs = group_signs(kept, where)
     weighted: dict[str, list[Element]] = {}
     for element in kept:
@@ -132,8 +129,8 @@ def group_signs(elements: Sequence[Element], where: str | None) -> list[int]:
         if depth == 0 and lowest == 0 and all(abs(sign) <= MAX_GROUPS for sign in signs):
             return [direction * sign for sign in signs]
     first = next(e for e in elements if e.attribute("group"))
-    spot = place(where, first.line, first.column)
-    raise FormatError("the group attributes do not balance", where=spot, expected="each opened group closed")
+    message, expected = "the group attributes do not balance", "each opened group closed"
+    raise FormatError(message, where=first.at(where), expected=expected)
 
 
 def _combined(left: Tree | None, conj: str, right: Tree | None) -> Tree | None:
@@ -363,7 +360,7 @@ def _list(element: Element) -> list[str]:
 
 
 def _hosts(element: Element, names: Names | None, where: str | None) -> Constraint:
-    spot = place(where, element.line, element.column)
+    spot = element.at(where)
     if _aggregation(element) == "Pattern":
         chosen = _matching(element, None if names is None else names.hosts, spot)
         return Hosts(Hostlist.from_hosts(chosen)) if chosen else NONE
@@ -376,7 +373,7 @@ def _hosts(element: Element, names: Names | None, where: str | None) -> Constrai
 
 def _properties(element: Element, names: Names | None, where: str | None) -> Constraint:
     """Every feature of a list; one of those that match a pattern."""
-    spot = place(where, element.line, element.column)
+    spot = element.at(where)
     if _aggregation(element) == "Pattern":
         chosen = _matching(element, None if names is None else names.properties, spot)
         return joined((Properties((name,)) for name in chosen), every=False)

@@ -6,6 +6,7 @@ import heapq
 import shlex
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from graphlib import TopologicalSorter
 from typing import TYPE_CHECKING, Any
 
 from simsched.cycles import find_cycle
@@ -268,30 +269,27 @@ def _condition(element: Element, requester: Requester) -> tuple[str, FrozenDict]
 def _ordered(records: list[JobRecord], where: str | None) -> list[JobRecord]:
     """The records so that each comes after those it depends on, otherwise in the order of the text."""
     place_of = {record.id: number for number, record in enumerate(records)}
-    waiting: list[set[int]] = []
-    followers: dict[int, list[int]] = {}
-    for number, record in enumerate(records):
-        needed = {place_of[d.value] for d in record.dependencies if d.scheme in CONDITIONS.values()}
-        waiting.append(needed)
-        for other in needed:
-            followers.setdefault(other, []).append(number)
-    ready = [number for number, needed in enumerate(waiting) if not needed]
-    heapq.heapify(ready)
-    ordered = []
-    while ready:
-        number = heapq.heappop(ready)
-        ordered.append(records[number])
-        for follower in followers.get(number, ()):
-            waiting[follower].discard(number)
-            if not waiting[follower]:
-                heapq.heappush(ready, follower)
-    if len(ordered) < len(records):
-        cycle = find_cycle(dict(enumerate(waiting)))
+    needed = {
+        number: [place_of[d.value] for d in record.dependencies if d.scheme in CONDITIONS.values()]
+        for number, record in enumerate(records)
+    }
+    if cycle := find_cycle(needed):
         names = " -> ".join(clip(records[n].id, 30) for n in reversed(cycle[:12]))
         spot = place(where, records[cycle[0]].line, 1)
         raise FormatError(
             f"jobs wait for each other: {names}", where=spot, expected="no cycle of dependencies"
         )
+    sorter = TopologicalSorter(needed)
+    sorter.prepare()
+    ready = list(sorter.get_ready())
+    heapq.heapify(ready)
+    ordered = []
+    while ready:
+        number = heapq.heappop(ready)
+        ordered.append(records[number])
+        sorter.done(number)
+        for follower in sorter.get_ready():
+            heapq.heappush(ready, follower)
     return ordered
 
 

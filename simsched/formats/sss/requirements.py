@@ -16,7 +16,7 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from simsched.errors import FormatError, clip
-from simsched.formats.jobspec.vertex import ResourceVertex
+from simsched.formats.jobspec.vertex import ResourceVertex, slots
 from simsched.formats.rfc.constraint import ANY, Constraint, Hosts
 from simsched.formats.rfc.count import Count
 from simsched.formats.rfc.idset import Idset
@@ -39,7 +39,6 @@ from simsched.formats.sss.expressions import (
     number_set,
     slot_type,
 )
-from simsched.formats.text.excerpts import place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -126,9 +125,10 @@ class VertexLayout:
                 ((low - 1) * each + 1, min(high * each, ENDLESS)) for low, high in self.nodes.ranges
             )
             if not tasks & held:
+                fitting = Idset.from_ranges((-(-low // each), -(-high // each)) for low, high in tasks.ranges)
                 raise FormatError(
                     f"NodeCount {_shown(self.nodes)} contradicts {_shown(tasks)} tasks, {each} on each node",
-                    expected=f"NodeCount {_shown(fitting_nodes(tasks, each))}",
+                    expected=f"NodeCount {_shown(fitting)}",
                 )
             tasks &= held
         whole = divided(tasks, each)
@@ -208,11 +208,6 @@ def divided(numbers: Idset, by: int) -> Idset:
     )
 
 
-def fitting_nodes(tasks: Idset, each: int) -> Idset:
-    """How many nodes hold these tasks with `each` on a node."""
-    return Idset.from_ranges((-(-low // each), -(-high // each)) for low, high in tasks.ranges)
-
-
 def count_of(numbers: Idset) -> Count:
     """The RFC 14 count of a set of acceptable numbers, which must not be empty.
 
@@ -269,8 +264,7 @@ class Requester:
 
     def at(self, element: Element, error: FormatError) -> FormatError:
         """The error at the element's place."""
-        spot = place(self.where, element.line, element.column)
-        return type(error)(error.message, where=spot, expected=error.expected)
+        return type(error)(error.message, where=element.at(self.where), expected=error.expected)
 
     def topics(self, scope: Element) -> dict[str, Tree]:
         """The request of a job, task group or task, by topic, without the delivered properties."""
@@ -342,8 +336,10 @@ class Requester:
         Without such a unit, it is the first in which rounding up adds at most a `GRAIN` of the amount, and
         the rounding is a warning unless the policy is Ignore.
         """
-        smallest = min((_unit(e) for e in leaves(tree)), key=_SCALE.__getitem__)
-        units = [unit for unit in reversed(UNITS) if _SCALE[unit] <= _SCALE[smallest]]
+        named = (e.attribute("units") or "MB" for e in leaves(tree))
+        # jobspecs have the units up to YB, and an unknown unit is read as MB
+        smallest = min(min(_SCALE.get(unit, _SCALE["MB"]), _SCALE["YB"]) for unit in named)
+        units = [unit for unit in reversed(UNITS) if _SCALE[unit] <= smallest]
         countable = [unit for unit in units if all(_amount(e, unit=unit) <= ENDLESS for e in leaves(tree))]
         amounts = {u: [_amount(e, unit=u) for e in leaves(tree)] for u in countable or units[:1]}
         fitting = (
@@ -363,7 +359,7 @@ class Requester:
         """Warn that a fraction of an indivisible resource is rounded up, unless the policy is Ignore."""
         if amount.denominator != 1 and element.policy != "Ignore":
             message = f"{what} is rounded up to {ceil(amount)}"
-            self.warnings.append(FormatError(message, where=place(self.where, element.line, element.column)))
+            self.warnings.append(FormatError(message, where=element.at(self.where)))
 
     def extras(self, topics: dict[str, Tree], copies: int) -> tuple[ResourceVertex, ...]:
         """Resource elements as top-level vertices: the name is the type, the type an id of that type."""
@@ -437,10 +433,10 @@ class Requester:
         if not topics.keys() & set(vocabulary.COUNTS):
             topics = self.delivered(job) | topics
         layout, _ = self.layout(job, topics, self.numbers(topics, "TaskCount"), total=True)
-        constraint, layout = self.placed(layout, self.constraint(topics), alone=True)
+        constraint = self.constraint(topics)
         vertices = self.vertices(job, layout)
         resources = (*vertices, *self.extras(topics, 1))
-        scopes = tuple((slot.label or "", job) for slot in _slots(vertices))
+        scopes = tuple((slot.label or "", job) for slot in slots(vertices))
         return JobRequest(resources, constraint, scopes, _processors(vertices), topics)
 
     def several(self, job: Element, groups: list[Element], topics: dict[str, Tree]) -> JobRequest:
@@ -453,13 +449,17 @@ class Requester:
         labels: set[str] = set()
         for draft in drafts:
             layout = replace(draft.layout, label=_unique(draft.layout.label, labels, len(drafts)))
-            constraint, layout = self.placed(layout, self.constraint(draft.topics), alone=len(drafts) == 1)
+            constraint = self.constraint(draft.topics)
+            laid = layout.nodes is not None or layout.per_node is not None or layout.geometry
+            if isinstance(constraint, Hosts) and laid and len(drafts) > 1:  # the hosts of its own nodes
+                layout = replace(layout, node_id=str(constraint.hostlist))
+                constraint = ANY
             if constraint != ANY and len(drafts) > 1:
                 message = f"constraint {clip(str(constraint))} of one task group is put on the whole job"
                 self.warnings.append(self.at(draft.scope, FormatError(message)))
             constraints.append(constraint)
             vertices = self.vertices(draft.scope, layout)
-            scopes += [(slot.label or "", draft.scope) for slot in _slots(vertices)]
+            scopes += [(slot.label or "", draft.scope) for slot in slots(vertices)]
             resources += [*vertices, *self.extras(draft.topics, draft.copies)]
         resources += self.extras(topics, 1)
         constraint = joined(constraints, every=True)
@@ -615,15 +615,6 @@ class Requester:
             raise self.contradiction(job, f"Processors {processors} and the {sums} of the task groups")
         return drafts
 
-    def placed(
-        self, layout: VertexLayout, constraint: Constraint, *, alone: bool
-    ) -> tuple[Constraint, VertexLayout]:
-        """Put a plain list of hosts on the node vertices of one of several task groups."""
-        laid = layout.nodes is not None or layout.per_node is not None or layout.geometry
-        if isinstance(constraint, Hosts) and laid and not alone:
-            return ANY, replace(layout, node_id=str(constraint.hostlist))
-        return constraint, layout
-
     def vertices(self, scope: Element, layout: VertexLayout) -> tuple[ResourceVertex, ...]:
         """The vertices of a layout."""
         try:
@@ -640,12 +631,6 @@ def _is_request(child: Element) -> bool:
         and (known.category or known.use == "refused")
         and child.attribute("context") != "Used"
     )
-
-
-def _unit(element: Element) -> str:
-    """The unit of a size, one that jobspecs have too."""
-    unit = element.attribute("units") or "MB"
-    return unit if unit in UNITS else "YB" if unit in _SCALE else "MB"
 
 
 def _amount(element: Element, *, unit: str) -> Fraction:
@@ -696,10 +681,6 @@ def _unique(label: str, labels: set[str], groups: int) -> str:
         candidate = f"{label}.{number}"
     labels.add(candidate)
     return candidate
-
-
-def _slots(vertices: tuple[ResourceVertex, ...]) -> list[ResourceVertex]:
-    return [v for top in vertices for v in top.walk() if v.is_slot]
 
 
 def _total(sets: Iterable[Idset | None]) -> int | None:

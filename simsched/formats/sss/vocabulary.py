@@ -187,6 +187,12 @@ CONTAINERS: dict[str, tuple[dict[str, Property], tuple[str, ...]]] = {
 for _name in ("Job", "TaskGroup", "Task"):
     CONTAINERS[f"{_name}Defaults"] = CONTAINERS[_name]
 
+OLDER = {
+    name: {old: new.name for new in properties.values() for old in new.older}
+    for name, (properties, _) in CONTAINERS.items()
+}
+"""The names of properties that are read too, by the element that has them → their names in 3.1."""
+
 CATEGORIES = {"Requested": REQUESTED, "Delivered": DELIVERED}
 """The two categories and the attributes that their properties have besides their own."""
 

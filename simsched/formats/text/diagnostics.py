@@ -10,6 +10,7 @@ import re
 from bisect import bisect_right
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Self
 
 from simsched.errors import FormatError, LimitError, SimschedError, clip
@@ -43,19 +44,8 @@ class Locations:
 
         A text that is not well formed gives the locations before its first fault.
         """
-        if text.lstrip("\ufeff \t\r\n")[:1] in ("{", "[") and document == 0:
-            try:
-                json.loads(text.removeprefix("\ufeff"))
-                return cls(*_of_json(text))
-            except (ValueError, RecursionError):  # a YAML flow collection, perhaps
-                pass
-        values: dict[Path, Spot] = {}
-        keys: dict[Path, Spot] = {}
-        with suppress(FormatError):
-            for number in _spots_of_documents(text, values, keys):
-                if number == document:
-                    break
-        return cls(values, keys)
+        found = islice(_locations(text), document, None)
+        return next(found, cls({}, {}))
 
     def value(self, path: Sequence[str | int] | str = ()) -> Spot:
         """The beginning of the value at `path`, or of its nearest ancestor if the text has no such path."""
@@ -118,14 +108,26 @@ def _of_json(text: str) -> tuple[dict[Path, Spot], dict[Path, Spot]]:
     return values, keys
 
 
-def _spots_of_documents(text: str, values: dict[Path, Spot], keys: dict[Path, Spot]) -> Iterator[int]:
-    """Yield the number of each document of a YAML text while `values` and `keys` have its places."""
+def _locations(text: str) -> Iterator[Locations]:
+    """Yield the locations of each document of a text, which are those before its first fault.
+
+    The locations of a document of YAML are empty again when those of the next one are asked for.
+    """
     from simsched.formats.text.yaml_text import documents
 
-    for number, _ in enumerate(documents(text, None, values, keys)):
-        yield number
-        values.clear()
-        keys.clear()
+    if text.lstrip("\ufeff \t\r\n")[:1] in ("{", "["):
+        with suppress(ValueError, RecursionError):  # a YAML flow collection, perhaps
+            json.loads(text.removeprefix("\ufeff"))
+            yield Locations(*_of_json(text))
+            return
+    values: dict[Path, Spot] = {}
+    keys: dict[Path, Spot] = {}
+    with suppress(FormatError):
+        for _ in documents(text, None, values, keys):
+            yield Locations(values, keys)
+            values.clear()
+            keys.clear()
+    yield Locations(values, keys)
 
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -200,14 +202,8 @@ def located_in_all(faults: Mapping[int, Sequence[Fault]], text: str, where: str)
     The text is read once, for any number of documents.
     """
     wanted = {number: found for number, found in faults.items() if found}
-    if not wanted:
-        return []
-    if set(wanted) == {0}:
-        return _placed(wanted[0], Locations.of(text), where)
-    values: dict[Path, Spot] = {}
-    keys: dict[Path, Spot] = {}
-    spots, placed = Locations(values, keys), []
-    for number in _spots_of_documents(text, values, keys):
+    placed: list[Fault] = []
+    for number, spots in enumerate(islice(_locations(text), max(wanted, default=-1) + 1)):
         placed += _placed(wanted.get(number, ()), spots, where)
     return placed
 

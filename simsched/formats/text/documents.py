@@ -132,7 +132,7 @@ def named(path: Path) -> Path:
     return path
 
 
-def text_of_bytes(data: bytes, where: str, *, lenient: bool = False) -> str:
+def text_of_bytes(data: bytes, where: str | None, *, lenient: bool = False) -> str:
     """Decode the content of a file as UTF-8.
 
     `lenient` takes a file that is not UTF-8 as Latin-1 (the headers of old traces name people).
@@ -155,11 +155,16 @@ def text_of_bytes(data: bytes, where: str, *, lenient: bool = False) -> str:
     except UnicodeDecodeError as error:
         if lenient:
             return data.decode("latin-1")
-        line = data.count(b"\n", 0, error.start) + 1
-        bad = data[error.start]
-        raise FormatError(
-            f"byte 0x{bad:02x} is not UTF-8", where=f"{where}:{line}", expected="text"
-        ) from None
+        raise _undecodable(error, where, "UTF-8") from None
+
+
+def _undecodable(error: UnicodeDecodeError, where: str | None, encoding: str) -> FormatError:
+    """Return the fault of a byte that is not text, with its line if the encoding has lines of bytes."""
+    line = error.object.count(b"\n", 0, error.start) + 1
+    spot = f"{where}:{line}" if where and not encoding.startswith("UTF-16") else where
+    return FormatError(
+        f"byte 0x{error.object[error.start]:02x} is not {encoding}", where=spot, expected="text"
+    )
 
 
 # -- encodings of XML (XML 1.0, 4.3.3 and appendix F) ---------------------------------
@@ -191,10 +196,7 @@ def decode_xml(data: bytes, where: str | None = None) -> str | None:
     try:
         return data.decode(ENCODINGS[name])
     except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        spot = f"{where}:{line}" if where and name != "utf-16" else where
-        message = f"byte 0x{data[error.start]:02x} is not {name.upper()}, which the XML declares"
-        raise FormatError(message, where=spot, expected="text") from None
+        raise _undecodable(error, where, f"{name.upper()}, which the XML declares") from None
 
 
 def encoding_of(data: bytes) -> str | None:

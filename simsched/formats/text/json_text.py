@@ -235,7 +235,7 @@ def _depth_fault(text: str, where: str | None) -> FormatError:
 def decode_json_bulk(data: str | bytes, where: str | None = None) -> Any: ...
 @overload
 def decode_json_bulk(data: str | bytes, where: str | None = None, *, kind: type[T]) -> T: ...
-def decode_json_bulk(data: str | bytes, where: str | None = None, *, kind: Any = None) -> Any:
+def decode_json_bulk(data: str | bytes, where: str | None = None, *, kind: Any = Any) -> Any:
     """Read a large JSON document with msgspec, several times faster than `load_json`.
 
     `kind` is a type to decode into, such as a msgspec Struct.  NaN, deep nesting and numbers of more than
@@ -249,22 +249,19 @@ def decode_json_bulk(data: str | bytes, where: str | None = None, *, kind: Any =
     raw = data.encode() if isinstance(data, str) else data
     _refuse_long_numbers(raw, where)
     try:
-        return msgspec.json.decode(raw) if kind is None else msgspec.json.decode(raw, type=kind)
-    except RecursionError:
-        raise _depth_fault(raw.decode("utf-8", "replace"), where) from None
+        return msgspec.json.decode(raw, type=kind)
     except msgspec.ValidationError as error:
         raise FormatError(told(error), where=where) from None
-    except UnicodeDecodeError:
-        raise _not_utf8(bytes(raw), where) from None
-    except msgspec.DecodeError as error:
-        found = re.search(r"\(byte (\d+)\)", str(error))
-        reason = re.sub(r"^JSON is malformed: | \(byte \d+\)$", "", str(error))
-        spot = _at_byte(raw, int(found.group(1)) if found else len(raw), where)
-        raise FormatError(f"not JSON: {reason[:1].lower()}{reason[1:]}", where=spot) from None
-
-
-def _at_byte(raw: bytes, offset: int, where: str | None) -> str:
-    return place(where, raw.count(b"\n", 0, offset) + 1, offset - raw.rfind(b"\n", 0, offset))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        try:
+            text = raw.decode()
+        except UnicodeDecodeError as broken:
+            message = f"byte 0x{raw[broken.start]:02x} is not UTF-8"
+            line, column = raw.count(b"\n", 0, broken.start), broken.start - raw.rfind(b"\n", 0, broken.start)
+            spot = place(where, line + 1, column)
+            raise FormatError(message, where=spot, expected="UTF-8 text") from None
+        load_json(text, where)  # finds the fault and its place
+        raise FormatError(f"not JSON: {error}", where=where) from None
 
 
 def told(error: Exception) -> str:
@@ -291,16 +288,6 @@ def _refuse_long_numbers(raw: bytes, where: str | None) -> None:
     ):
         if match[1]:
             raise _too_long(_at(text, match.start(), where))
-
-
-def _not_utf8(raw: bytes, where: str | None) -> FormatError:
-    """Return the fault of the first byte that is not UTF-8."""
-    try:
-        raw.decode()
-    except UnicodeDecodeError as error:
-        message = f"byte 0x{raw[error.start]:02x} is not UTF-8"
-        return FormatError(message, where=_at_byte(raw, error.start, where), expected="UTF-8 text")
-    return FormatError("not UTF-8", where=where, expected="UTF-8 text")
 
 
 # -- writing -------------------------------------------------------------------------

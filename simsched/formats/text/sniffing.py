@@ -70,6 +70,11 @@ def is_xml(text: str) -> bool:
     return text[:100].lstrip("\ufeff \t\r\n").startswith("<")
 
 
+def is_constraint_document(text: str) -> bool:
+    """Whether the text of a constraint is an RFC 31 object in JSON or YAML, and not the text of RFC 35."""
+    return text.lstrip("\ufeff \t\r\n")[:1] == "{" or re.match(r"\s*[a-z]+:(\s|\Z)", text) is not None
+
+
 HEAD = 65_536
 """The characters at the beginning of a text in which the form of its records is looked for."""
 

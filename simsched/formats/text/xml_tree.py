@@ -1,6 +1,6 @@
 """XML as an immutable tree of elements; the dangerous constructs of XML are refused.
 
-Used for Job Objects, hwloc topologies and SimGrid platforms.
+Used for Job Objects, GRUG, hwloc topologies and SimGrid platforms.
 """
 
 from __future__ import annotations
@@ -67,6 +67,16 @@ class Element:
         child = self.first(name)
         return None if child is None else child.text.strip()
 
+    def at(self, where: str | None) -> str:
+        """The place of the element in the text `where`, for messages."""
+        return place(where, self.line, self.column)
+
+    def walk(self) -> Iterator[Element]:
+        """Yield this element and all within it, in the order of the text."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
     @property
     def is_reference(self) -> bool:
         """Whether the element only names another one: text and nothing else."""
@@ -80,12 +90,20 @@ class Element:
         return "".join(_written(self, "")).rstrip("\n")
 
 
-def parse_xml(data: bytes | str, where: str | None = None, *, doctype: str | None = None) -> Element:
+def local_name(tag: str) -> str:
+    """Return a tag without its namespace prefix."""
+    return tag.rpartition(":")[2]
+
+
+def parse_xml(
+    data: bytes | str, where: str | None = None, *, doctype: str | None = None, stray_text: bool = False
+) -> Element:
     """Read an XML text into a tree.
 
     `doctype` is the one document type that may be declared: by its name and the address of its DTD,
     which is never opened.  A declaration with a part in brackets, where entities are defined, is refused,
-    and so is every entity that XML does not define itself.
+    and so is every entity that XML does not define itself.  `stray_text` leaves out text between elements,
+    which is a fault otherwise.
 
     Raises
     ------
@@ -102,7 +120,7 @@ def parse_xml(data: bytes | str, where: str | None = None, *, doctype: str | Non
     if not raw.strip():
         raise FormatError("the document is empty", where=where, expected="XML")
     parser = expat.ParserCreate("utf-8" if isinstance(data, str) else None)
-    builder = _Builder(parser, where, doctype)
+    builder = _Builder(parser, where, doctype, stray_text=stray_text)
     try:
         parser.Parse(raw, True)
     except expat.ExpatError as error:
@@ -119,25 +137,26 @@ def write_xml(element: Element) -> str:
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + "".join(_written(element, ""))
 
 
+@dataclass(slots=True)
 class _Frame:
     """An element that is still open."""
 
-    __slots__ = ("attributes", "children", "column", "line", "name", "size", "text")
-
-    def __init__(self, name: str, attributes: list[str], line: int, column: int) -> None:
-        self.name = name
-        self.attributes = tuple(zip(attributes[::2], attributes[1::2], strict=True))
-        self.line, self.column = line, column
-        self.text: list[str] = []
-        self.size = 0
-        self.children: list[Element] = []
+    name: str
+    attributes: tuple[tuple[str, str], ...]
+    line: int
+    column: int
+    text: list[str] = field(default_factory=list)
+    size: int = 0
+    children: list[Element] = field(default_factory=list)
 
 
 class _Builder:
     """Builds the tree from the parser's events."""
 
-    def __init__(self, parser: XMLParserType, where: str | None, accepted: str | None) -> None:
-        self.parser, self.where, self.accepted = parser, where, accepted
+    def __init__(
+        self, parser: XMLParserType, where: str | None, accepted: str | None, *, stray_text: bool
+    ) -> None:
+        self.parser, self.where, self.accepted, self.stray_text = parser, where, accepted, stray_text
         self.root: Element | None = None
         self.frames: list[_Frame] = []
         parser.ordered_attributes = True
@@ -169,7 +188,8 @@ class _Builder:
         if any(len(value) > MAX_TEXT for value in attributes):
             raise LimitError(f"an attribute of more than {MAX_TEXT} characters", where=self.at())
         line, column = self.parser.CurrentLineNumber, self.parser.CurrentColumnNumber + 1
-        self.frames.append(_Frame(name, attributes, line, column))
+        pairs = tuple(zip(attributes[::2], attributes[1::2], strict=True))
+        self.frames.append(_Frame(name, pairs, line, column))
 
     def characters(self, data: str) -> None:
         frame = self.frames[-1]
@@ -182,7 +202,7 @@ class _Builder:
         frame = self.frames.pop()
         text = "".join(frame.text)
         if frame.children:
-            if text.strip():
+            if text.strip() and not self.stray_text:
                 found = clip(text.strip(), 30)
                 raise FormatError(f"text {found!r} between the elements of <{clip(name)}>", where=self.at())
             text = ""

@@ -9,44 +9,28 @@ from typing import TYPE_CHECKING, Any
 from simsched.cycles import find_cycle
 from simsched.errors import ClusterError
 from simsched.formats.rfc.units import is_unit, unit_of
-from simsched.graph.resource_graph import (
-    CONTAINMENT,
-    CONTAINS,
-    KEPT,
-    Survey,
-    children_map,
-    containment_root,
-    execution_targets,
-    inside,
-    mark_finished,
-    parents,
-    pool_of,
-    pools,
-    survey_of,
-    tables,
-)
+from simsched.graph import resource_graph as rg
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence, Set
 
     from simsched.graph.pool import Pool
-    from simsched.graph.resource_graph import ResourceGraph
 
 MAX_TOTAL = 2**61
-_CONTAINED = {"relationship": CONTAINS}
+_CONTAINED = {"relationship": rg.CONTAINS}
 """The attributes of a containment edge; all edges share them, since networkx copies them with a graph."""
 
 
-def new_graph(name: str, **facts: Any) -> ResourceGraph:
+def new_graph(name: str, **facts: Any) -> rg.ResourceGraph:
     """Return an empty graph; `facts` about the whole are kept in ``graph.graph``."""
     import networkx as nx
 
-    graph: ResourceGraph = nx.MultiDiGraph(name=name)
+    graph: rg.ResourceGraph = nx.MultiDiGraph(name=name)
     graph.graph.update(facts)
     return graph
 
 
-def add_vertices(graph: ResourceGraph, pools: Iterable[tuple[str, Pool]]) -> None:
+def add_vertices(graph: rg.ResourceGraph, rows: Iterable[tuple[str, Pool]]) -> None:
     """Add vertices in this order.
 
     Raises
@@ -54,14 +38,14 @@ def add_vertices(graph: ResourceGraph, pools: Iterable[tuple[str, Pool]]) -> Non
     ClusterError
         if a key is already taken.
     """
-    nodes, after, before = tables(graph)
-    for key, pool in pools:
+    nodes, after, before = rg.tables(graph)
+    for key, pool in rows:
         if key in nodes:
             raise ClusterError("two vertices have this id", where=f"vertex {key!r}")
         nodes[key], after[key], before[key] = {"pool": pool}, {}, {}
 
 
-def add_tree(graph: ResourceGraph, rows: Iterable[tuple[str, Pool, str]]) -> None:
+def add_tree(graph: rg.ResourceGraph, rows: Iterable[tuple[str, Pool, str]]) -> None:
     """Add vertices (key, pool, key of what contains it), each after its container.
 
     Raises
@@ -69,25 +53,25 @@ def add_tree(graph: ResourceGraph, rows: Iterable[tuple[str, Pool, str]]) -> Non
     ClusterError
         if a key is already taken.
     """
-    nodes, after, before = tables(graph)
+    nodes, after, before = rg.tables(graph)
     for key, pool, above in rows:
         if key in nodes:
             raise ClusterError("two vertices have this id", where=f"vertex {key!r}")
         nodes[key] = {"pool": pool}
         after[key] = {}
-        edge = after[above][key] = {CONTAINMENT: _CONTAINED}
+        edge = after[above][key] = {rg.CONTAINMENT: _CONTAINED}
         before[key] = {above: edge}
 
 
-def add_contained(graph: ResourceGraph, edges: Iterable[tuple[str, str]]) -> None:
+def add_contained(graph: rg.ResourceGraph, edges: Iterable[tuple[str, str]]) -> None:
     """Add containment edges (parent, child) between vertices that exist."""
-    _, after, before = tables(graph)
+    _, after, before = rg.tables(graph)
     for above, child in edges:
-        after[above][child] = before[child][above] = {CONTAINMENT: _CONTAINED}
+        after[above][child] = before[child][above] = {rg.CONTAINMENT: _CONTAINED}
 
 
 def add_edge(
-    graph: ResourceGraph, source: str, target: str, subsystem: str, relationship: str, **extra: Any
+    graph: rg.ResourceGraph, source: str, target: str, subsystem: str, relationship: str, **extra: Any
 ) -> None:
     """Add one edge between vertices that exist.
 
@@ -99,9 +83,9 @@ def add_edge(
     add_edges(graph, [(source, target, subsystem, {"relationship": relationship, **extra})])
 
 
-def add_edges(graph: ResourceGraph, edges: Iterable[tuple[str, str, str, dict[str, Any]]]) -> None:
+def add_edges(graph: rg.ResourceGraph, edges: Iterable[tuple[str, str, str, dict[str, Any]]]) -> None:
     """Add edges (source, target, subsystem, attributes); errors as `add_edge`."""
-    _, after, before = tables(graph)
+    _, after, before = rg.tables(graph)
     for source, target, subsystem, attributes in edges:
         if source not in after or target not in after:
             lost = target if source in after else source
@@ -117,12 +101,12 @@ def add_edges(graph: ResourceGraph, edges: Iterable[tuple[str, str, str, dict[st
             joined[subsystem] = attributes
 
 
-def set_pool(graph: ResourceGraph, vertex: str, pool: Pool) -> None:
+def set_pool(graph: rg.ResourceGraph, vertex: str, pool: Pool) -> None:
     """Put another pool at a vertex of a graph that is still being built."""
-    tables(graph)[0][vertex]["pool"] = pool
+    rg.tables(graph)[0][vertex]["pool"] = pool
 
 
-def finish(graph: ResourceGraph) -> ResourceGraph:
+def finish(graph: rg.ResourceGraph) -> rg.ResourceGraph:
     """Check the graph, give its targets ranks if they have none, freeze and return it.
 
     Raises
@@ -131,32 +115,27 @@ def finish(graph: ResourceGraph) -> ResourceGraph:
         if containment is not a tree over its vertices, if another subsystem has a cycle, if
         there is no execution target, or if two targets have one rank.
     """
-    import networkx as nx
-
-    survey = survey_of(graph)
-    settle(graph, survey)
-    frozen = mark_finished(nx.freeze(graph))
-    vars(frozen)[KEPT] = survey
-    return frozen
+    below = rg.children_maps(graph)
+    settle(graph, below)
+    return rg.frozen(graph, below)
 
 
-def settle(graph: ResourceGraph, survey: Survey | None = None) -> list[str]:
+def settle(graph: rg.ResourceGraph, below: Mapping[str, dict[str, list[str]]] | None = None) -> list[str]:
     """Do the work of `finish` except for freezing; return the execution targets."""
-    survey = survey or survey_of(graph)
-    _note_root(graph, survey.below)
-    for subsystem in survey.names:
-        if subsystem != CONTAINMENT:
-            cycle = find_cycle(children_map(graph, subsystem))
-            if cycle:
-                raise ClusterError(f"a cycle in subsystem {subsystem!r}: {_text_of(cycle)}")
+    below = rg.children_maps(graph) if below is None else below
+    contained = below.get(rg.CONTAINMENT, {})
+    _note_root(graph, contained)
+    for subsystem, links in below.items():
+        if subsystem != rg.CONTAINMENT and (cycle := find_cycle(links)):
+            raise ClusterError(f"a cycle in subsystem {subsystem!r}: {_text_of(cycle)}")
     _check_totals(graph)
-    return _give_ranks(graph, survey.below)
+    return _give_ranks(graph, contained)
 
 
 # --- checking ------------------------------------------------------------------------
 
 
-def _note_root(graph: ResourceGraph, below: Mapping[str, list[str]]) -> None:
+def _note_root(graph: rg.ResourceGraph, below: Mapping[str, list[str]]) -> None:
     """Check that containment is a tree over its vertices, and note its root."""
     if not len(graph):
         raise ClusterError("the cluster is empty: it has no vertices", expected="an execution target")
@@ -167,11 +146,11 @@ def _note_root(graph: ResourceGraph, below: Mapping[str, list[str]]) -> None:
     graph.graph["root"] = roots[0]
 
 
-def _check_totals(graph: ResourceGraph) -> None:
+def _check_totals(graph: rg.ResourceGraph) -> None:
     """Check that the total of each type fits in 64 bits, in bytes if units differ."""
     # Pools are shared between vertices: adding up by identity costs one step per distinct pool.  Single
     # units cannot exceed the limit, as there are fewer vertices than 2**63.
-    large = [pool for _, pool in pools(graph) if pool.size != 1 or pool.unit]
+    large = [pool for _, pool in rg.pools(graph) if pool.size != 1 or pool.unit]
     alike = dict(zip(map(id, large), large, strict=True))
     sizes: Counter[tuple[str, str]] = Counter()
     for number, times in Counter(map(id, large)).items():
@@ -186,9 +165,9 @@ def _check_totals(graph: ResourceGraph) -> None:
             )
 
 
-def _give_ranks(graph: ResourceGraph, below: Mapping[str, list[str]]) -> list[str]:
+def _give_ranks(graph: rg.ResourceGraph, below: Mapping[str, list[str]]) -> list[str]:
     """Give targets without a rank the next free ones, in containment order; return the targets."""
-    targets = execution_targets(graph, below)
+    targets = rg.execution_targets(graph, below)
     if not targets:
         raise ClusterError(
             "the cluster is empty: it has no execution target",
@@ -196,16 +175,16 @@ def _give_ranks(graph: ResourceGraph, below: Mapping[str, list[str]]) -> list[st
         )
     taken: dict[int, str] = {}
     for vertex in targets:
-        rank = pool_of(graph, vertex).rank
+        rank = rg.pool_of(graph, vertex).rank
         if rank is None:
             continue
         if rank in taken:
             raise ClusterError(f"rank {rank} is taken by {taken[rank]!r}", where=f"vertex {vertex!r}")
         taken[rank] = vertex
     free = max(taken, default=-1) + 1
-    missing = [vertex for vertex in targets if pool_of(graph, vertex).rank is None]
+    missing = [vertex for vertex in targets if rg.pool_of(graph, vertex).rank is None]
     for rank, vertex in enumerate(missing, start=free):
-        set_pool(graph, vertex, pool_of(graph, vertex).replace(rank=rank))
+        set_pool(graph, vertex, rg.pool_of(graph, vertex).replace(rank=rank))
     if missing:
         graph.graph["assigned_ranks"] = frozenset(missing)
     return targets
@@ -231,7 +210,7 @@ def check_tree(below: Mapping[str, list[str]], contained: Set[str], roots: Seque
         raise ClusterError(
             f"containment has {len(roots)} roots: {named}", expected="one root above all others"
         )
-    if sum(1 for _ in inside(below, roots[0])) < len(contained):
+    if sum(1 for _ in rg.inside(below, roots[0])) < len(contained):
         raise ClusterError(f"a cycle in containment: {_text_of(find_cycle(below))}")
 
 
@@ -251,7 +230,7 @@ def _text_of(cycle: list[str]) -> str:
     return " -> ".join(cycle if len(cycle) <= 8 else [*cycle[:4], "…", *cycle[-2:]])
 
 
-def part_of(graph: ResourceGraph, wanted: Mapping[str, Pool]) -> ResourceGraph:
+def part_of(graph: rg.ResourceGraph, wanted: Mapping[str, Pool]) -> rg.ResourceGraph:
     """Return the containment graph of some vertices, and of the vertices that contain them.
 
     `wanted` maps keys, in containment order, to the pools that represent them: a pool may be
@@ -261,16 +240,16 @@ def part_of(graph: ResourceGraph, wanted: Mapping[str, Pool]) -> ResourceGraph:
     import networkx as nx
 
     found = new_graph(str(graph.graph.get("name") or "part"), source="part")
-    root = containment_root(graph)
+    root = rg.containment_root(graph)
     above: dict[str, str | None] = {root: None}
     for key in wanted:
         way, here = [], key
-        while up := parents(graph, here):
+        while up := rg.parents(graph, here):
             way.append((here, up[0]))
             here = up[0]
         if here == root:
             above.update(reversed(way))
-    add_vertices(found, ((key, wanted.get(key) or pool_of(graph, key)) for key in above))
+    add_vertices(found, ((key, wanted.get(key) or rg.pool_of(graph, key)) for key in above))
     add_contained(found, ((parent, key) for key, parent in above.items() if parent is not None))
     try:
         return finish(found)

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import FormatError, LimitError
-from simsched.formats.text.documents import decode_xml, name_of, opener, read_bytes
+from simsched.formats.text.documents import name_of, opener, read_bytes, text_of_bytes
 from simsched.formats.text.json_text import is_unicode, load_json
 from simsched.formats.text.yaml_text import load_yaml
 from simsched.garbage import collector_paused
@@ -45,7 +45,7 @@ def read_graph(path: str | Path, *, name: str, reader: ClusterReader | None = No
     """
     data, where = read_bytes(path), name_of(path)
     if reader is not None or PLUGINS.names():
-        found = read_by_plugin(_decoded(data, where), name, reader)
+        found = read_by_plugin(text_of_bytes(data, where), name, reader)
         if isinstance(found, dict):
             return graph_from_document(found, name=name, where=where)
         if found is not None:
@@ -67,7 +67,7 @@ def _from_box(
     start = box[0][:4096].lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
     if start == b"{" and len(box[0]) > BULK:
         return _from_large(box, name, where)
-    text = _decoded(box.pop(), where)
+    text = text_of_bytes(box.pop(), where)
     try:
         return _from_text(text, start, name, where, open_file)
     except LimitError:
@@ -165,17 +165,6 @@ def _from_description(description: MachineDescription, name: str, where: str | N
     if notes:
         graph.graph["notes"] = tuple(notes)
     return graph
-
-
-def _decoded(data: bytes, where: str | None) -> str:
-    xml = decode_xml(data, where)
-    if xml is not None:
-        return xml
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise FormatError("the text is not UTF-8", where=f"{where}:{line}" if where else None) from None
 
 
 def _from_jgf(jgf: Any, document: Mapping[str, Any], name: str, where: str | None) -> ResourceGraph:

@@ -15,16 +15,9 @@ from simsched.errors import ClusterError, FormatError
 from simsched.formats.cluster.jgf import OddEdge, OddVertex
 from simsched.formats.rfc.idset import Idset
 from simsched.garbage import collector_paused
+from simsched.graph import resource_graph as rg
 from simsched.graph.build.assemble import add_edges, add_vertices, finish, new_graph, set_pool
 from simsched.graph.pool import DOWN, DRAINED, NOTHING, OUTER, STATUSES, UP, Pool, check_pool, split_name
-from simsched.graph.resource_graph import (
-    CONTAINMENT,
-    CONTAINS,
-    ResourceGraph,
-    edge_rows,
-    paths_by_subsystem,
-    pool_of,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,7 +31,7 @@ _OPTIONAL = (
 _NULLABLE = ("id", "rank", "unit", "uuid", "properties")
 
 
-def from_jgf(jgf: Jgf, *, name: str = "cluster", where: str | None = None) -> ResourceGraph:
+def from_jgf(jgf: Jgf, *, name: str = "cluster", where: str | None = None) -> rg.ResourceGraph:
     """Return the resource graph of a JGF document; vertex keys are its ids.
 
     Raises
@@ -52,7 +45,7 @@ def from_jgf(jgf: Jgf, *, name: str = "cluster", where: str | None = None) -> Re
         return keep_odd_paths(finish(fill(graph, jgf, where)))
 
 
-def fill(graph: ResourceGraph, jgf: Jgf, where: str | None) -> ResourceGraph:
+def fill(graph: rg.ResourceGraph, jgf: Jgf, where: str | None) -> rg.ResourceGraph:
     """Add a document's vertices and edges to an unfinished graph.
 
     The lists of `jgf` are emptied as they are read, so that a million vertices are not in memory twice.
@@ -87,7 +80,7 @@ class _PoolReader:
         type_ = share(m.type, m.type)
         basename = type_ if m.basename is UNSET else share(m.basename, m.basename)
         id_, name = _id_and_name(vertex, basename)
-        ids = None if m.ids is UNSET else self._ids(m, vertex)
+        ids = None if m.ids is UNSET else Idset.parse(m.ids, where=f"vertex {vertex.id!r}: ids")
         pool = Pool(
             type=type_,
             name=share(name, name),
@@ -103,12 +96,11 @@ class _PoolReader:
             extra=_extra(vertex),
             given=self._given_keys(m),
         )
-        self._note_paths(vertex.id, m)
+        if m.paths is not UNSET:
+            alone = m.paths.get(rg.CONTAINMENT) if len(m.paths) == 1 else None
+            self.paths[vertex.id] = m.paths if alone is None else alone
         check_pool(pool, vertex.id)
         return pool
-
-    def _ids(self, m: Metadata, vertex: Vertex) -> Idset:
-        return Idset.parse(str(m.ids), where=f"vertex {vertex.id!r}: ids")
 
     def _mapping(self, m: Metadata) -> dict[str, str]:
         found = m.properties
@@ -127,11 +119,6 @@ class _PoolReader:
             self._given[mark] = found
         return found
 
-    def _note_paths(self, key: str, m: Metadata) -> None:
-        if m.paths is not UNSET:
-            alone = m.paths.get(CONTAINMENT) if len(m.paths) == 1 else None
-            self.paths[key] = m.paths if alone is None else alone
-
 
 def _id_and_name(vertex: Vertex, basename: str) -> tuple[int | None, str]:
     """Return a vertex's id and name; an id that Fluxion's writer left out is inferred as its reader does.
@@ -143,26 +130,22 @@ def _id_and_name(vertex: Vertex, basename: str) -> tuple[int | None, str]:
     if m.id is not UNSET or m.paths is UNSET:
         id_ = None if m.id is UNSET or m.id is None or m.id == -1 else m.id
         return id_, m.name if m.name is not UNSET else (basename if id_ is None else f"{basename}{id_}")
-    path = m.paths.get(CONTAINMENT) or next(iter(m.paths.values()), "")
+    path = m.paths.get(rg.CONTAINMENT) or next(iter(m.paths.values()), "")
     name = path.rpartition("/")[2] if m.name is UNSET else m.name
     stem, number = split_name(name)
     if stem == basename or (m.name is not UNSET and m.type == "node" and number is not None):
         return number, name
     if name == basename:
         return None, name
-    unique = _uniq_id(vertex)
+    own = vertex.id
+    unique: int | None
+    if type(m.uniq_id) is int:
+        unique = m.uniq_id if m.uniq_id >= 0 else None
+    else:  # the vertex's own id, if that is a number
+        unique = int(own) if own.isascii() and own.isdigit() and len(own) <= 15 else None
     if m.name is not UNSET:
         return unique, name
     return unique, basename if unique is None else f"{basename}{unique}"
-
-
-def _uniq_id(vertex: Vertex) -> int | None:
-    """Return ``uniq_id``, by default the vertex's own id if that is a number."""
-    given = vertex.metadata.uniq_id
-    if type(given) is int:
-        return given if given >= 0 else None
-    own = vertex.id
-    return int(own) if own.isascii() and own.isdigit() and len(own) <= 15 else None
 
 
 def _status(m: Metadata, vertex: Vertex) -> str:
@@ -204,19 +187,19 @@ def _extra(vertex: Vertex) -> dict[str, Any]:
 # --- edges ---------------------------------------------------------------------------
 
 
-def _add_edges(graph: ResourceGraph, edges: list[Edge] | None, where: str | None) -> None:
+def _add_edges(graph: rg.ResourceGraph, edges: list[Edge] | None, where: str | None) -> None:
     """Add the edges; how most of them were written is noted once, exceptions on the edge."""
     if edges is None:
         graph.graph["edges_given"] = False
         return
     order: list[tuple[str, str, str]] = []
     add_edges(graph, _edges(graph, edges, order, where))
-    if any(one != two[:3] for one, two in zip(order, edge_rows(graph), strict=True)):
+    if any(one != two[:3] for one, two in zip(order, rg.edge_rows(graph), strict=True)):
         graph.graph["edge_order"] = order
 
 
 def _edges(
-    graph: ResourceGraph, edges: list[Edge], order: list[tuple[str, str, str]], where: str | None
+    graph: rg.ResourceGraph, edges: list[Edge], order: list[tuple[str, str, str]], where: str | None
 ) -> Iterator[tuple[str, str, str, dict[str, Any]]]:
     """Yield (source, target, subsystem, attributes), and note the order of the document."""
     own = {key: key for key in graph}
@@ -229,16 +212,16 @@ def _edges(
         form, found = _subsystems(edge, where, number)
         if common is None:
             common = graph.graph["edge_form"] = form
-        extra = {} if form == common else {"form": form}
+        extra: dict[str, Any] = {} if form == common else {"form": form}
         if type(edge) is OddEdge:
-            extra = {**extra, **_edge_extra(edge)}
+            extra |= {key: value for key, value in (("more", edge.more), ("outer", edge.outer)) if value}
         for subsystem, relationship in found:
             order.append((source, target, subsystem))
             yield source, target, subsystem, {"relationship": relationship, **extra}
 
 
-_PLAIN = [(CONTAINMENT, CONTAINS)]
-_USUAL: dict[Any, str] = {UNSET: "subsystem", CONTAINS: "pair"}
+_PLAIN = [(rg.CONTAINMENT, rg.CONTAINS)]
+_USUAL: dict[Any, str] = {UNSET: "subsystem", rg.CONTAINS: "pair"}
 
 
 def _subsystems(edge: Edge, where: str | None, number: int) -> tuple[str, list[tuple[str, str]]]:
@@ -246,7 +229,7 @@ def _subsystems(edge: Edge, where: str | None, number: int) -> tuple[str, list[t
     m = edge.metadata
     if m is UNSET:
         return "absent", _PLAIN
-    if m.subsystem == CONTAINMENT and m.name is UNSET and m.relationship in _USUAL:
+    if m.subsystem == rg.CONTAINMENT and m.name is UNSET and m.relationship in _USUAL:
         return _USUAL[m.relationship], _PLAIN
     if m.name is not UNSET:
         if m.subsystem is not UNSET or m.relationship is not UNSET or not m.name:
@@ -255,17 +238,10 @@ def _subsystems(edge: Edge, where: str | None, number: int) -> tuple[str, list[t
                 "'name' beside or without a subsystem", where=place, expected="{subsystem: relationship}"
             )
         return "name", list(m.name.items())
-    if m.subsystem is UNSET:
-        return ("empty", [(CONTAINMENT, CONTAINS)]) if m.relationship is UNSET else (
-            "relationship", [(CONTAINMENT, m.relationship)]
-        )  # fmt: skip
-    return ("subsystem", [(m.subsystem, CONTAINS)]) if m.relationship is UNSET else (
-        "pair", [(m.subsystem, m.relationship)]
-    )  # fmt: skip
-
-
-def _edge_extra(edge: OddEdge) -> dict[str, Any]:
-    return {key: value for key, value in (("more", edge.more), ("outer", edge.outer)) if value}
+    forms = {(True, True): "empty", (True, False): "relationship", (False, True): "subsystem"}
+    form = forms.get((m.subsystem is UNSET, m.relationship is UNSET), "pair")
+    subsystem = rg.CONTAINMENT if m.subsystem is UNSET else m.subsystem
+    return form, [(subsystem, rg.CONTAINS if m.relationship is UNSET else m.relationship)]
 
 
 def _place(where: str | None, edge: Edge, number: int) -> str:
@@ -273,21 +249,21 @@ def _place(where: str | None, edge: Edge, number: int) -> str:
     return f"{where}.{place}" if where else place
 
 
-def keep_odd_paths(graph: ResourceGraph) -> ResourceGraph:
+def keep_odd_paths(graph: rg.ResourceGraph) -> rg.ResourceGraph:
     """Keep the given paths that do not follow from names and edges; the others can be derived again."""
     given = graph.graph.pop("given_paths", None)
     if not given:
         return graph
-    made = paths_by_subsystem(graph)
-    contained = made.pop(CONTAINMENT)
+    made = rg.paths_by_subsystem(graph)
+    contained = made.pop(rg.CONTAINMENT)
     for key, paths in given.items():
         elsewhere = {name: found[key] for name, found in made.items() if key in found}
         if type(paths) is str and not elsewhere and contained.get(key) == paths:
             continue
-        whole = {CONTAINMENT: paths} if type(paths) is str else paths
+        whole = {rg.CONTAINMENT: paths} if type(paths) is str else paths
         if key in contained:
-            elsewhere[CONTAINMENT] = contained[key]
+            elsewhere[rg.CONTAINMENT] = contained[key]
         if whole != elsewhere:
-            pool = pool_of(graph, key)
+            pool = rg.pool_of(graph, key)
             set_pool(graph, key, pool.replace(extra={**pool.extra, "paths": whole}))
     return graph

@@ -22,16 +22,9 @@ from simsched.formats.text.excerpts import has_control
 from simsched.formats.text.json_text import load_json
 from simsched.formats.text.xml_tree import MAX_BYTES
 from simsched.garbage import collector_paused
+from simsched.graph import resource_graph as rg
 from simsched.graph.build.assemble import add_edges, add_vertices, finish, new_graph
 from simsched.graph.pool import NOTHING, STATUSES, UP, Pool, check_pool, split_name
-from simsched.graph.resource_graph import (
-    CONTAINMENT,
-    CONTAINS,
-    ResourceGraph,
-    edge_rows,
-    execution_targets,
-    pool_of,
-)
 from simsched.graph.write.plain_graph import PLAIN_JSON, PLAIN_NUMBERS, PLAIN_TEXTS
 
 if TYPE_CHECKING:
@@ -57,7 +50,7 @@ _POOL_KINDS: dict[str, tuple[type, ...]] = {
 _A_POOL = "a simsched.Pool as the attribute 'pool', or plain attributes, 'type' at least"
 
 
-def from_networkx(graph: object) -> ResourceGraph:
+def from_networkx(graph: object) -> rg.ResourceGraph:
     """Return a frozen resource graph that is a copy of a user's graph.
 
     O(vertices + edges).  Targets without ranks get them in containment order.
@@ -74,10 +67,15 @@ def from_networkx(graph: object) -> ResourceGraph:
             f"the graph is a {type(graph).__name__}",
             expected="a networkx MultiDiGraph with subsystems as keys of edges, or a DiGraph",
         )
-    given: ResourceGraph = graph if isinstance(graph, nx.MultiDiGraph) else _with_keys(graph)
+    given: rg.ResourceGraph = graph if isinstance(graph, nx.MultiDiGraph) else _with_keys(graph)
     with collector_paused():
-        found = new_graph(_name_of(given))
-        found.graph.update(_facts(given))
+        name = given.graph.get("name")
+        found = new_graph(name if isinstance(name, str) and name else "cluster")
+        found.graph.update(
+            (key, value)
+            for key, value in given.graph.items()
+            if key not in _OF_A_VERSION and isinstance(value, _FACTS.get(key, object))
+        )
         add_vertices(found, _vertices(given))
         add_edges(found, _edges(given))
         finished = finish(found)
@@ -85,51 +83,38 @@ def from_networkx(graph: object) -> ResourceGraph:
         return finished
 
 
-def from_rows(document: Mapping[str, Any]) -> ResourceGraph:
+def from_rows(document: Mapping[str, Any]) -> rg.ResourceGraph:
     """Return the graph of the rows of `write.plain_graph.rows_of`; errors as `from_networkx`."""
-    found: ResourceGraph = nx.MultiDiGraph(name=document["name"])
+    found: rg.ResourceGraph = nx.MultiDiGraph(name=document["name"])
     found.add_nodes_from((key, data) for key, data in document["vertices"])
     for source, target, key, data in document["edges"]:
         found.add_edge(source, target, key=key, **data)
     return from_networkx(found)
 
 
-def _with_keys(graph: nx.DiGraph[str]) -> ResourceGraph:
+def _with_keys(graph: nx.DiGraph[str]) -> rg.ResourceGraph:
     """Return a DiGraph as a MultiDiGraph; an edge without the attribute ``subsystem`` is containment.
 
     networkx reads GraphML and GEXF without parallel edges as a DiGraph, and the ids of GraphML's edges as
     an attribute, which says nothing about the cluster.
     """
     is_graphml = "edge_default" in graph.graph
-    found: ResourceGraph = nx.MultiDiGraph(**graph.graph)
+    found: rg.ResourceGraph = nx.MultiDiGraph(**graph.graph)
     found.add_nodes_from(graph.nodes(data=True))
     for source, target, data in graph.edges(data=True):
         more = {name: value for name, value in data.items() if name != "id"} if is_graphml else data
-        found.add_edge(source, target, key=CONTAINMENT, **more)
+        found.add_edge(source, target, key=rg.CONTAINMENT, **more)
     return found
 
 
-def _name_of(graph: ResourceGraph) -> str:
-    name = graph.graph.get("name")
-    return name if isinstance(name, str) and name else "cluster"
-
-
-def _facts(graph: ResourceGraph) -> dict[str, Any]:
-    return {
-        key: value
-        for key, value in graph.graph.items()
-        if key not in _OF_A_VERSION and isinstance(value, _FACTS.get(key, object))
-    }
-
-
-def _check_hosts(graph: ResourceGraph) -> None:
+def _check_hosts(graph: rg.ResourceGraph) -> None:
     """Check that every execution target has a distinct name that a hostlist can hold.
 
     R may name a host for several ranks.  In a graph, two vertices of one host are one that was added twice.
     """
     known: dict[str, str] = {}
-    for vertex in execution_targets(graph):
-        host = pool_of(graph, vertex).name
+    for vertex in rg.execution_targets(graph):
+        host = rg.pool_of(graph, vertex).name
         check_host(host, f"vertex {vertex!r}")
         if host in known:
             raise ClusterError(f"the host {host!r} is taken by {known[host]!r}", where=f"vertex {vertex!r}")
@@ -159,7 +144,7 @@ def is_graph_of_cluster(text: str) -> bool:
     )
 
 
-def from_graphml(text: str, *, name: str = "cluster", where: str | None = None) -> ResourceGraph:
+def from_graphml(text: str, *, name: str = "cluster", where: str | None = None) -> rg.ResourceGraph:
     """Build the graph of GraphML with the plain attributes of `write.plain_graph`.
 
     Raises
@@ -192,7 +177,7 @@ def from_graphml(text: str, *, name: str = "cluster", where: str | None = None) 
 # --- vertices ------------------------------------------------------------------------
 
 
-def _vertices(graph: ResourceGraph) -> Iterator[tuple[str, Pool]]:
+def _vertices(graph: rg.ResourceGraph) -> Iterator[tuple[str, Pool]]:
     """Yield keys and checked pools; mappings that several pools share are copied once."""
     copies: dict[int, tuple[object, Mapping[str, Any]]] = {}
 
@@ -205,7 +190,10 @@ def _vertices(graph: ResourceGraph) -> Iterator[tuple[str, Pool]]:
         return known[1]
 
     for key, data in graph.nodes(data=True):
-        _check_key(key)
+        if not isinstance(key, str) or not key or has_control(key):
+            raise ClusterError(
+                f"{clip(repr(key))} is not the key of a vertex", expected="a text of printable characters"
+            )
         pool = data.get("pool")
         if pool is None and "type" in data:
             pool = _plain_pool(key, data)
@@ -217,13 +205,6 @@ def _vertices(graph: ResourceGraph) -> Iterator[tuple[str, Pool]]:
         if pool.properties or pool.extra:
             pool = pool.replace(properties=kept(pool.properties), extra=kept(pool.extra))
         yield key, pool
-
-
-def _check_key(key: object) -> None:
-    if not isinstance(key, str) or not key or has_control(key):
-        raise ClusterError(
-            f"{clip(repr(key))} is not the key of a vertex", expected="a text of printable characters"
-        )
 
 
 def _check_kinds(pool: Pool, key: str) -> None:
@@ -261,7 +242,11 @@ def _plain_pool(key: str, data: Mapping[str, Any]) -> Pool:
         given.setdefault("size", len(given["ids"]))
     for attribute in PLAIN_JSON:
         if attribute in data:
-            given[attribute] = _from_json(key, attribute, data[attribute])
+            value = data[attribute]
+            try:
+                given[attribute] = load_json(value) if isinstance(value, str) else value
+            except SimschedError:
+                raise _fault(key, attribute, value, "JSON") from None
     if _are_texts(given.get("given")):
         given["given"] = frozenset(given["given"])
     if _are_texts(given.get("properties")):
@@ -284,23 +269,14 @@ def _idset(key: str, value: object) -> Idset:
         raise ClusterError(error.message, where=error.where, expected=error.expected) from None
 
 
-def _from_json(key: str, attribute: str, value: Any) -> Any:
-    if not isinstance(value, str):
-        return value
-    try:
-        return load_json(value)
-    except SimschedError:
-        raise _fault(key, attribute, value, "JSON") from None
-
-
 # --- edges ---------------------------------------------------------------------------
 
 
-def _edges(graph: ResourceGraph) -> Iterator[tuple[str, str, str, dict[str, Any]]]:
+def _edges(graph: rg.ResourceGraph) -> Iterator[tuple[str, str, str, dict[str, Any]]]:
     """Yield (source, target, subsystem, attributes), checked and copied."""
-    for source, target, key, data in edge_rows(graph):
+    for source, target, key, data in rg.edge_rows(graph):
         subsystem = data.get("subsystem", key)
-        relationship = data.get("relationship", CONTAINS)
+        relationship = data.get("relationship", rg.CONTAINS)
         for value, what in ((subsystem, "the key"), (relationship, "the relationship")):
             if not isinstance(value, str) or not value:
                 raise ClusterError(
@@ -311,18 +287,13 @@ def _edges(graph: ResourceGraph) -> Iterator[tuple[str, str, str, dict[str, Any]
                     else "a text such as 'contains'",
                 )
         more = {name: value for name, value in data.items() if name != "subsystem"}
-        if isinstance(more.get("extra"), str):
-            more |= _edge_extra(source, target, more.pop("extra"))
+        if isinstance(text := more.get("extra"), str):
+            try:
+                extra = load_json(more.pop("extra"))
+            except SimschedError:
+                extra = None
+            if not isinstance(extra, dict):
+                where = f"edge {source!r} -> {target!r}"
+                raise ClusterError(f"extra is {clip(repr(text))}", where=where, expected="a JSON object")
+            more |= extra
         yield source, target, subsystem, {**more, "relationship": relationship}
-
-
-def _edge_extra(source: str, target: str, text: str) -> dict[str, Any]:
-    try:
-        found = load_json(text)
-    except SimschedError:
-        found = None
-    if not isinstance(found, dict):
-        raise ClusterError(
-            f"extra is {clip(repr(text))}", where=f"edge {source!r} -> {target!r}", expected="a JSON object"
-        )
-    return found

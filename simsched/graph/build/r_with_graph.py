@@ -9,12 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import networkx as nx
-
 from simsched.errors import ClusterError
 from simsched.formats.rfc.idset import Idset
 from simsched.garbage import collector_paused
-from simsched.graph.build.assemble import add_contained, add_vertices, new_graph, set_pool, settle
+from simsched.graph.build.assemble import add_contained, add_vertices, finish, new_graph, set_pool, settle
 from simsched.graph.build.jgf import fill, keep_odd_paths
 from simsched.graph.build.rset import RsetFrame, suffix_properties
 from simsched.graph.holdings import own_ids
@@ -51,14 +49,19 @@ def from_rset_with_jgf(
         shorthand = scheduling.get("writer") == SHORTHAND
         for vertex, rank in zip(targets, ranks, strict=True):
             within = list(inside(below, vertex))
-            _set_rank(graph, vertex, within, rank)
-            _add_properties(graph, vertex, within, frame.property_names(rank))
+            for key in (vertex, *within):
+                pool = pool_of(graph, key)
+                if pool.rank != rank and (key == vertex or pool.rank is not None):
+                    set_pool(graph, key, pool.replace(rank=rank))
+            names = frame.property_names(rank)  # those with a suffix are of the vertices within the target
+            _label(graph, vertex, dict.fromkeys(sorted(names), ""))
+            for key in within if any("@" in name for name in names) else ():
+                _label(graph, key, suffix_properties(names, pool_of(graph, key).type))
             if shorthand or not within:
                 _complete(graph, vertex, within, below, frame.group_of[rank].children)
             else:
                 _refuse_lacking(graph, vertex, within, rank, frame.group_of[rank].children)
-        keep_odd_paths(graph)
-        return nx.freeze(graph)  # type: ignore[no-any-return,unused-ignore]
+        return keep_odd_paths(finish(graph))
 
 
 def _ranks(graph: ResourceGraph, targets: Sequence[str], frame: RsetFrame) -> list[int]:
@@ -81,21 +84,6 @@ def _ranks(graph: ResourceGraph, targets: Sequence[str], frame: RsetFrame) -> li
         host = dict(nodes)[lost[0]]
         raise ClusterError(f"no vertex has rank {lost[0]} ({host})", where="scheduling.graph")
     return ranks
-
-
-def _set_rank(graph: ResourceGraph, vertex: str, within: Sequence[str], rank: int) -> None:
-    for key in (vertex, *within):
-        pool = pool_of(graph, key)
-        if pool.rank != rank and (key == vertex or pool.rank is not None):
-            set_pool(graph, key, pool.replace(rank=rank))
-
-
-def _add_properties(graph: ResourceGraph, vertex: str, within: Sequence[str], names: frozenset[str]) -> None:
-    """Put R's properties on the target, and those with a suffix on the vertices within it."""
-    _label(graph, vertex, dict.fromkeys(sorted(names), ""))
-    if any("@" in name for name in names):
-        for key in within:
-            _label(graph, key, suffix_properties(names, pool_of(graph, key).type))
 
 
 def _label(graph: ResourceGraph, vertex: str, found: Mapping[str, str]) -> None:

@@ -262,7 +262,10 @@ def _fold(places: Integers, pools: Sequence[Pool], unit: str, tree: Tree) -> Lea
     starts = np.cumsum(counts) - counts
     # Where all leaves of a group have distinct ids, unit i is the i-th id; else ids are made up, and
     # the leaves stay in graph order.
-    known = _have_distinct_ids(given[by_id], group[by_id], starts)
+    ascending, groups = given[by_id], group[by_id]
+    twice = np.zeros(len(given), dtype=np.bool_)
+    twice[1:] = (ascending[1:] == ascending[:-1]) & (groups[1:] == groups[:-1])
+    known = (ascending[starts] >= 0) & ~np.logical_or.reduceat(twice, starts)
     order = np.where(np.repeat(known, counts), by_id, by_place)
     in_order, size = given[order].tolist(), np.add.reduceat(sizes[order], starts)
     keys = [tree.keys[place] for place in places[order].tolist()]
@@ -273,7 +276,7 @@ def _fold(places: Integers, pools: Sequence[Pool], unit: str, tree: Tree) -> Lea
         for leaf, units, made in zip(first.tolist(), size.tolist(), folded.tolist(), strict=True)
     ]
     for row in np.flatnonzero(known & folded).tolist():
-        ids[row] = _listed_ids(in_order, int(starts[row]), int(ends[row]))
+        ids[row] = _ids_of(tuple(in_order[starts[row] : ends[row]]))
     at = places[first]
     leaves = [tuple(keys[low:high]) for low, high in zip(starts.tolist(), ends.tolist(), strict=True)]
     return LeafPools(2 * at, size, tree.target[at], tree.up[at], tree.sound[at], ids, leaves)
@@ -308,33 +311,13 @@ def _groups(places: Integers, pools: Sequence[Pool], single: Bools, tree: Tree) 
     return number[group.reshape(-1)], counts[order]
 
 
-def _have_distinct_ids(given: Integers, group: Integers, starts: Integers) -> Bools:
-    """Return the groups whose leaves all have distinct ids; ids ascend within a group."""
-    twice = np.zeros(len(given), dtype=np.bool_)
-    twice[1:] = (given[1:] == given[:-1]) & (group[1:] == group[:-1])
-    return (given[starts] >= 0) & ~np.logical_or.reduceat(twice, starts)
-
-
-def _listed_ids(given: list[int], low: int, high: int) -> Idset:
-    """Return the ids ``given[low:high]``, which ascend."""
-    first, last = given[low], given[high - 1]
-    return (
-        _range_ids(first, last) if last - first == high - low - 1 else _interned_ids(tuple(given[low:high]))
-    )
-
-
 @lru_cache(maxsize=1024)
 def _first_ids(size: int) -> Idset:
     return Idset.from_range(0, size - 1) if size else _NO_IDS
 
 
 @lru_cache(maxsize=1024)
-def _range_ids(first: int, last: int) -> Idset:
-    return Idset.from_range(first, last)
-
-
-@lru_cache(maxsize=1024)
-def _interned_ids(ids: tuple[int, ...]) -> Idset:
+def _ids_of(ids: tuple[int, ...]) -> Idset:
     return Idset.from_ids(ids)
 
 

@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 
     from simsched.arrays import Bools, Integers
     from simsched.formats.rfc.constraint import Constraint
-    from simsched.formats.rfc.idset import Idset
     from simsched.graph.resource_graph import ResourceGraph
 
 
@@ -300,14 +299,18 @@ class Index:
         row = np.ones(len(self), dtype=np.bool_)
         match constraint:
             case rfc31.Properties():
+                none = np.zeros(len(self), dtype=np.bool_)
                 for name in constraint.names:
-                    row &= self._property(name)
+                    having = self.property_rows.get(name.removeprefix("^"), none)
+                    row &= ~having if name.startswith("^") else having
             case rfc31.Hosts() if len(constraint.hostlist):
                 hosts = self.ordinal_of_host
                 named = constraint.hostlist.unique()
                 row = _row(len(self), [o for host in named for o in hosts.get(host, ())])
             case rfc31.Ranks() if constraint.idset:
-                row = self._ranks_in(constraint.idset)
+                row = np.zeros(len(self), dtype=np.bool_)
+                for low, high in constraint.idset.ranges:
+                    row |= (self.ranks >= low) & (self.ranks <= high)
             case rfc31.And():
                 for part in constraint.args:
                     row &= self.targets_matching(part)
@@ -317,19 +320,6 @@ class Index:
                 row &= constraint.value
             case rfc31.Not():
                 row = ~self.targets_matching(constraint.arg)
-        return row
-
-    def _property(self, name: str) -> Bools:
-        wanted = not name.startswith("^")
-        row = self.property_rows.get(name.removeprefix("^"))
-        if row is None:
-            row = np.zeros(len(self), dtype=np.bool_)
-        return row if wanted else ~row
-
-    def _ranks_in(self, wanted: Idset) -> Bools:
-        row = np.zeros(len(self), dtype=np.bool_)
-        for low, high in wanted.ranges:
-            row |= (self.ranks >= low) & (self.ranks <= high)
         return row
 
     def _check(self) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from simsched.formats.rfc.hostlist import encode_hosts
 from simsched.graph.cluster import as_cluster
 from simsched.graph.holdings import holdings
-from simsched.graph.inspect.view import summary
+from simsched.graph.inspect.view import summary, units_of
 from simsched.graph.resource_graph import CONTAINMENT, children_map, inside, pool_of, subsystems
 
 if TYPE_CHECKING:
@@ -95,18 +95,7 @@ def _targets(graph: ResourceGraph) -> dict[str, dict[str, str]]:
         for name, value in target.pool.properties.items():
             facts[f"property {name}"] = value or "set"
         facts.update({kind: f"[{target.ids(kind)}]" for kind in target.leaves})
-        facts.update(_amounts(graph, target.vertex, below, set(target.leaves)))
+        within = (pool_of(graph, key) for key in inside(below, target.vertex))
+        facts.update(units_of(pool for pool in within if pool.type not in target.leaves))
         found[target.pool.name] = facts
     return found
-
-
-def _amounts(
-    graph: ResourceGraph, vertex: str, below: Mapping[str, list[str]], counted: set[str]
-) -> dict[str, str]:
-    """Return the other contents of a target: localities by number, measured pools by size."""
-    sizes: dict[tuple[str, str], int] = {}
-    for key in inside(below, vertex):
-        pool = pool_of(graph, key)
-        if pool.type not in counted:
-            sizes[pool.type, pool.unit] = sizes.get((pool.type, pool.unit), 0) + pool.size
-    return {kind: f"{size:,} {unit}".rstrip() for (kind, unit), size in sizes.items()}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from simsched.errors import ConfigError
 from simsched.graph.inspect.fold import ALIKE, APART, SIBLINGS, Fold, fold
 from simsched.graph.inspect.view import which
-from simsched.graph.pool import UP, Pool
+from simsched.graph.pool import UP
 from simsched.graph.resource_graph import CONTAINMENT, ResourceGraph, pool_of
 
 if TYPE_CHECKING:
@@ -106,13 +106,9 @@ def _lines(graph: ResourceGraph, one: Fold) -> list[str]:
         head = f"{first.size:,} {first.type}"
     if len(found) > 1:
         head = f"{len(found):,} × {head}"
-    return [line for line in (head, which(found), _marks(first)) if line]
-
-
-def _marks(pool: Pool) -> str:
-    marks = [f"({pool.status})"] if pool.status != UP else []
-    text = " ".join([*marks, *pool.properties])
-    return text if len(text) <= 40 else f"{text[:37]}…"
+    status = [f"({first.status})"] if first.status != UP else []
+    marks = " ".join([*status, *first.properties])
+    return [line for line in (head, which(found), marks if len(marks) <= 40 else f"{marks[:37]}…") if line]
 
 
 def _quoted(text: str) -> str:

@@ -11,26 +11,17 @@ import networkx as nx
 from simsched.errors import ConfigError, LimitError
 from simsched.formats.rfc.hostlist import Hostlist, encode_hosts
 from simsched.formats.rfc.idset import Idset
+from simsched.graph import resource_graph as rg
 from simsched.graph.inspect.fold import ALIKE, APART, Fold, fold
 from simsched.graph.pool import STATUSES, UP
-from simsched.graph.resource_graph import (
-    CONTAINMENT,
-    ResourceGraph,
-    children_map,
-    execution_targets,
-    inside,
-    pool_of,
-    pools,
-    subsystems,
-)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from simsched.graph.pool import Pool
 
 
-def subsystem_view(graph: ResourceGraph, subsystem: str) -> ResourceGraph:
+def subsystem_view(graph: rg.ResourceGraph, subsystem: str) -> rg.ResourceGraph:
     """Return networkx's view of one subsystem: its edges and the vertices they join.
 
     A walk through a view is several times slower than one over the graph itself.
@@ -42,7 +33,7 @@ def subsystem_view(graph: ResourceGraph, subsystem: str) -> ResourceGraph:
     ['cluster0', 'n0', 'n0/core']
     """
     edges = [(source, target, key) for source, target, key in graph.edges(keys=True) if key == subsystem]
-    view: ResourceGraph = nx.edge_subgraph(graph, edges)  # type: ignore[assignment,unused-ignore]
+    view: rg.ResourceGraph = nx.edge_subgraph(graph, edges)  # type: ignore[assignment,unused-ignore]
     return view
 
 
@@ -84,26 +75,26 @@ class Summary:
     subsystems: list[str]
 
 
-def summary(graph: ResourceGraph, name: str | None = None, source: str | None = None) -> Summary:
+def summary(graph: rg.ResourceGraph, name: str | None = None, source: str | None = None) -> Summary:
     """Count a graph; `name` and `source` are those of its cluster.  O(vertices)."""
-    below = children_map(graph)
-    targets = execution_targets(graph, below)
-    having = Counter(name for key in targets for name in pool_of(graph, key).properties)
+    below = rg.children_map(graph)
+    targets = rg.execution_targets(graph, below)
+    having = Counter(name for key in targets for name in rg.pool_of(graph, key).properties)
     return Summary(
         name=name,
         source=source,
-        vertices=dict(Counter(pool.type for _, pool in pools(graph))),
-        units=_units(pool for _, pool in pools(graph)),
+        vertices=dict(Counter(pool.type for _, pool in rg.pools(graph))),
+        units=units_of(pool for _, pool in rg.pools(graph)),
         targets=len(targets),
         groups=_groups(graph, targets, below),
         properties=dict(sorted(having.items())),
-        statuses=dict(Counter(pool_of(graph, key).status for key in targets)),
-        subsystems=subsystems(graph) or [CONTAINMENT],
+        statuses=dict(Counter(rg.pool_of(graph, key).status for key in targets)),
+        subsystems=rg.subsystems(graph) or [rg.CONTAINMENT],
     )
 
 
-def _units(found: Any) -> dict[str, str]:
-    """Add up sizes by type and unit."""
+def units_of(found: Iterable[Pool]) -> dict[str, str]:
+    """Return type → the sum of the sizes of pools as text, by unit if there are several."""
     total: Counter[tuple[str, str]] = Counter()
     for pool in found:
         total[pool.type, pool.unit] += pool.size
@@ -113,16 +104,16 @@ def _units(found: Any) -> dict[str, str]:
     return {kind: " + ".join(sizes) for kind, sizes in units.items()}
 
 
-def _groups(graph: ResourceGraph, targets: Sequence[str], below: Mapping[str, list[str]]) -> list[Group]:
+def _groups(graph: rg.ResourceGraph, targets: Sequence[str], below: Mapping[str, list[str]]) -> list[Group]:
     alike: dict[Any, list[str]] = {}
     holds: dict[Any, dict[str, str]] = {}
     seen: dict[tuple[int, ...], dict[str, str]] = {}
     for key in targets:
-        pool = pool_of(graph, key)
-        within = [pool_of(graph, inner) for inner in inside(below, key)]
+        pool = rg.pool_of(graph, key)
+        within = [rg.pool_of(graph, inner) for inner in rg.inside(below, key)]
         made_of = seen.setdefault(tuple(map(id, within)), {})
         if within and not made_of:
-            made_of.update(_units(within))
+            made_of.update(units_of(within))
         mark = (tuple(made_of.items()), tuple(pool.properties), pool.status)
         holds[mark] = made_of
         alike.setdefault(mark, []).append(pool.name)
@@ -135,7 +126,7 @@ def _groups(graph: ResourceGraph, targets: Sequence[str], below: Mapping[str, li
 
 
 def tree_lines(
-    graph: ResourceGraph, subsystem: str = CONTAINMENT, *, apart: bool = False, depth: int | None = None
+    graph: rg.ResourceGraph, subsystem: str = rg.CONTAINMENT, *, apart: bool = False, depth: int | None = None
 ) -> Iterator[str]:
     """Yield the lines of a tree in which equal subtrees are folded into one.
 
@@ -164,7 +155,9 @@ MAX_LEVELS = 100
 """Levels of a tree that are shown if no depth is given."""
 
 
-def _branches(graph: ResourceGraph, classes: Sequence[Fold], root: Fold, depth: int | None) -> Iterator[str]:
+def _branches(
+    graph: rg.ResourceGraph, classes: Sequence[Fold], root: Fold, depth: int | None
+) -> Iterator[str]:
     """Yield the classes below a class, depth first."""
     most = MAX_LEVELS if depth is None else depth
     stack = [(root, turn, "", 1) for turn in reversed(range(len(root.below)))] if most > 0 else []
@@ -178,20 +171,21 @@ def _branches(graph: ResourceGraph, classes: Sequence[Fold], root: Fold, depth: 
         if level < most:
             stack.extend((one, turn, inner, level + 1) for turn in reversed(range(len(one.below))))
         elif depth is None and one.below:
-            name = pool_of(graph, one.vertices[0]).name
+            name = rg.pool_of(graph, one.vertices[0]).name
             yield f"{inner}└─ … more below {name} at level {level}: --depth N shows N levels"
 
 
-def label(graph: ResourceGraph, one: Fold, count: int) -> str:
+def label(graph: rg.ResourceGraph, one: Fold, count: int) -> str:
     """Return a class in one line: number, type, names."""
-    found = [pool_of(graph, vertex) for vertex in one.vertices]
+    found = [rg.pool_of(graph, vertex) for vertex in one.vertices]
     first = found[0]
     parts = [f"{count} × {first.type}" if count > 1 else first.type]
     if first.size != 1 or first.ids is not None or first.unit:
         parts.append(f"{first.size:,} {first.unit}".rstrip())
     parts.append(which(found))
     if first.properties:
-        parts.append("{" + ", ".join(_property(*pair) for pair in first.properties.items()) + "}")
+        named = [f"{name}={value}" if value else name for name, value in first.properties.items()]
+        parts.append("{" + ", ".join(named) + "}")
     if first.status != UP:
         parts.append(f"({first.status})")
     return "  ".join(part for part in parts if part)
@@ -209,14 +203,10 @@ def which(found: Sequence[Pool]) -> str:
     return text if len(text) <= 60 else f"{text[:57]}…"
 
 
-def _property(name: str, value: str) -> str:
-    return f"{name}={value}" if value else name
-
-
 # --- finding -------------------------------------------------------------------------
 
 
-def find(graph: ResourceGraph, text: str) -> list[str]:
+def find(graph: rg.ResourceGraph, text: str) -> list[str]:
     """Return the vertices that satisfy all terms of `text`, in graph order.
 
     Terms are separated by blanks: ``type=T``, ``property=P``, ``status=down``,
@@ -232,7 +222,7 @@ def find(graph: ResourceGraph, text: str) -> list[str]:
     tests = [_term(term) for term in text.split()]
     if not tests:
         raise ConfigError("nothing to find", expected=_TERMS)
-    return [key for key, pool in pools(graph) if all(test(pool) for test in tests)]
+    return [key for key, pool in rg.pools(graph) if all(test(pool) for test in tests)]
 
 
 _TERMS = "terms such as type=node, property=fast, status=down, name=n[0-3], rank=0-7, -status=up"

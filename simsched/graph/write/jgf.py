@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from simsched.errors import ConfigError
@@ -18,19 +18,8 @@ from simsched.formats.cluster.jgf import (
     Vertex,
 )
 from simsched.garbage import collector_paused
+from simsched.graph import resource_graph as rg
 from simsched.graph.pool import DRAINED, NOTHING, OUTER, UP, Pool
-from simsched.graph.resource_graph import (
-    CONTAINMENT,
-    CONTAINS,
-    ResourceGraph,
-    children_map,
-    edge_rows,
-    execution_targets,
-    inside,
-    paths_by_subsystem,
-    pool_of,
-    pools,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -41,7 +30,7 @@ DIALECTS = (AS_READ, FLUXION)
 _KNOWN = frozenset(Metadata.__struct_fields__)
 
 
-def to_jgf(graph: ResourceGraph, *, dialect: str = AS_READ, expand: bool | None = None) -> Jgf:
+def to_jgf(graph: rg.ResourceGraph, *, dialect: str = AS_READ, expand: bool | None = None) -> Jgf:
     """Return the JGF of a graph, vertices in graph order.
 
     Dialect ``as-read`` writes a vertex that came from JGF with the keys it had, and every
@@ -62,34 +51,31 @@ def to_jgf(graph: ResourceGraph, *, dialect: str = AS_READ, expand: bool | None 
         if expand or (expand is None and dialect == FLUXION):
             vertices, edges = _expanded(vertices, edges)
         given = graph.graph.get("edges_given", True) or bool(edges)
-        return Jgf(vertices, edges if given else None, graph.graph.get("jgf", {}), _document_keys(graph))
-
-
-def _document_keys(graph: ResourceGraph) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = graph.graph.get("document", {}) if graph.graph.get("source") == "JGF" else {}
-    return found
+        facts = graph.graph
+        document = facts.get("document", {}) if facts.get("source") == "JGF" else {}
+        return Jgf(vertices, edges if given else None, facts.get("jgf", {}), document)
 
 
 class _Writer:
     """The facts about the whole graph that writing one vertex needs."""
 
-    def __init__(self, graph: ResourceGraph, *, fluxion: bool) -> None:
+    def __init__(self, graph: rg.ResourceGraph, *, fluxion: bool) -> None:
         self.graph = graph
         self.fluxion = fluxion
         self.names = self._ids()
-        self.paths = paths_by_subsystem(graph)
+        self.paths = rg.paths_by_subsystem(graph)
         self.ranks = _inherited_ranks(graph)
         self.our_ranks = graph.graph.get("assigned_ranks", frozenset())
 
     def _ids(self) -> dict[str, str]:
         """Return vertex key → JGF id: the key itself if it came from JGF, else numbers."""
         numeric = all(key.isascii() and key.isdigit() and str(int(key)) == key for key in self.graph)
-        if numeric or (not self.fluxion and any(pool.given is not None for _, pool in pools(self.graph))):
+        if numeric or (not self.fluxion and any(pool.given is not None for _, pool in rg.pools(self.graph))):
             return {key: key for key in self.graph}
         return {key: str(number) for number, key in enumerate(self.graph)}
 
     def vertices(self) -> list[Vertex]:
-        return [self._vertex(key, pool) for key, pool in pools(self.graph)]
+        return [self._vertex(key, pool) for key, pool in rg.pools(self.graph)]
 
     def _vertex(self, key: str, pool: Pool) -> Vertex:
         full = self.fluxion or pool.given is None
@@ -100,18 +86,20 @@ class _Writer:
         return self._with_extra(key, pool, metadata)
 
     def _metadata(self, key: str, pool: Pool, given: frozenset[str], *, full: bool) -> Metadata:
-        default_name = _default_name(pool, given)
-        rank = self.ranks.get(key, -1) if full else self._own_rank(key, pool)
+        number = int(name) if (name := self.names[key]).isascii() and name.isdigit() else name
+        own_rank = -1 if pool.rank is None or key in self.our_ranks else pool.rank
+        rank = self.ranks.get(key, -1) if full else own_rank
+        size = 1 if pool.ids is None else len(pool.ids)
         return Metadata(
             type=pool.type,
             basename=pool.basename if "basename" in given or pool.basename != pool.type else UNSET,
-            name=pool.name if "name" in given or pool.name != default_name else UNSET,
+            name=pool.name if "name" in given or pool.name != _default_name(pool, given) else UNSET,
             id=(-1 if pool.id is None else pool.id) if "id" in given else UNSET,
-            uniq_id=_number(self.names[key]) if "uniq_id" in given else UNSET,
+            uniq_id=number if "uniq_id" in given else UNSET,
             rank=rank if "rank" in given or rank >= 0 else UNSET,
             exclusive=False if "exclusive" in given else UNSET,
             unit=pool.unit if "unit" in given or pool.unit else UNSET,
-            size=pool.size if "size" in given or pool.size != _size_default(pool) else UNSET,
+            size=pool.size if "size" in given or pool.size != size else UNSET,
             status=(0 if pool.status == UP else 1) if "status" in given or pool.status != UP else UNSET,
             drained=pool.status == DRAINED if "drained" in given or pool.status == DRAINED else UNSET,
             properties=dict(pool.properties) if "properties" in given or pool.properties else UNSET,
@@ -119,9 +107,6 @@ class _Writer:
             ids=str(pool.ids) if pool.ids is not None else UNSET,
             paths=self._paths(key) if "paths" in given else UNSET,
         )
-
-    def _own_rank(self, key: str, pool: Pool) -> int:
-        return -1 if pool.rank is None or key in self.our_ranks else pool.rank
 
     def _paths(self, key: str) -> dict[str, str]:
         return {name: found[key] for name, found in self.paths.items() if key in found}
@@ -157,8 +142,8 @@ class _Writer:
         """Return the edges in the order in which they were read; new ones come last."""
         order = self.graph.graph.get("edge_order")
         if order is None:
-            return edge_rows(self.graph)
-        left = {row[:3]: row for row in edge_rows(self.graph)}
+            return rg.edge_rows(self.graph)
+        left = {row[:3]: row for row in rg.edge_rows(self.graph)}
         kept = [row for triple in order if (row := left.pop(triple, None)) is not None]
         return [*kept, *left.values()]
 
@@ -184,35 +169,27 @@ def _default_name(pool: Pool, given: frozenset[str]) -> str:
     return pool.name if "paths" in given else pool.basename
 
 
-def _number(name: str) -> int | str:
-    return int(name) if name.isascii() and name.isdigit() else name
-
-
-def _size_default(pool: Pool) -> int:
-    return 1 if pool.ids is None else len(pool.ids)
-
-
 def _edge_metadata(subsystem: str, relationship: str, form: str) -> Any:
     if form == "name":
         return EdgeMetadata(name={subsystem: relationship})
-    usual = relationship == CONTAINS
-    if usual and subsystem == CONTAINMENT and form in ("absent", "empty"):
+    usual = relationship == rg.CONTAINS
+    if usual and subsystem == rg.CONTAINMENT and form in ("absent", "empty"):
         return UNSET if form == "absent" else EdgeMetadata()
     if usual and form == "subsystem":
         return EdgeMetadata(subsystem=subsystem)
-    if subsystem == CONTAINMENT and form == "relationship":
+    if subsystem == rg.CONTAINMENT and form == "relationship":
         return EdgeMetadata(relationship=relationship)
     return EdgeMetadata(subsystem=subsystem, relationship=relationship)
 
 
-def _inherited_ranks(graph: ResourceGraph) -> dict[str, int]:
+def _inherited_ranks(graph: rg.ResourceGraph) -> dict[str, int]:
     """Return vertex → the rank of the target that it is or is in; vertices above have none."""
-    below = children_map(graph)
+    below = rg.children_map(graph)
     ranks: dict[str, int] = {}
-    for target in execution_targets(graph, below):
-        rank = pool_of(graph, target).rank
+    for target in rg.execution_targets(graph, below):
+        rank = rg.pool_of(graph, target).rank
         if rank is not None:
-            ranks.update(dict.fromkeys((target, *inside(below, target)), rank))
+            ranks.update(dict.fromkeys((target, *rg.inside(below, target)), rank))
     return ranks
 
 
@@ -241,21 +218,16 @@ def _expanded(vertices: list[Vertex], edges: list[Edge]) -> tuple[list[Vertex], 
 
 
 def _units(vertex: Vertex) -> Iterator[Vertex]:
+    """Yield a vertex for each unit of a pool that names them; the vertex itself if it names none."""
     from simsched.formats.rfc.idset import Idset
 
-    if vertex.metadata.ids is UNSET:
+    pool = vertex.metadata
+    if pool.ids is UNSET:
         yield vertex
         return
-    for number in Idset.parse(str(vertex.metadata.ids)).expand():
-        yield _renamed(vertex, number)
-
-
-def _renamed(vertex: Vertex, number: int) -> Vertex:
-    """Return a copy of a pool's vertex for its unit `number` alone."""
-    old = vertex.metadata
-    name = f"{old.basename}{number}"
-    paths = (
-        UNSET if old.paths is UNSET else {s: f"{p.rpartition('/')[0]}/{name}" for s, p in old.paths.items()}
-    )
-    metadata = replace(old, name=name, id=number, size=1, ids=UNSET, paths=paths)
-    return replace(vertex, metadata=metadata)
+    for number in Idset.parse(pool.ids).expand():
+        name = f"{pool.basename}{number}"
+        paths: dict[str, str] | UnsetType = UNSET
+        if pool.paths is not UNSET:
+            paths = {system: f"{path.rpartition('/')[0]}/{name}" for system, path in pool.paths.items()}
+        yield replace(vertex, metadata=replace(pool, name=name, id=number, size=1, ids=UNSET, paths=paths))

@@ -5,27 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from simsched.errors import RequestError
 from simsched.formats.cluster.treepool import MEMORY_UNIT
-from simsched.formats.rfc.units import convert
+from simsched.graph import resource_graph as rg
 from simsched.graph.holdings import Holdings, holdings
 from simsched.graph.pool import OUTER, UP
-from simsched.graph.resource_graph import (
-    CONTAINMENT,
-    children_map,
-    containment_root,
-    execution_targets,
-    pool_of,
-    pools,
-    subsystems,
-)
 from simsched.graph.write.treepool import is_storage, memory_in_gib
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from simsched.graph.pool import Pool
-    from simsched.graph.resource_graph import ResourceGraph
 
 MEASURED = "pools that are measured, not counted"
 STATUS = "status"
@@ -36,7 +24,7 @@ FORMATS = (R, R_JGF, JGF, TREEPOOL)
 """The formats that are documents of JSON values; GraphML is not."""
 
 
-def losses(graph: ResourceGraph, form: str) -> list[str]:
+def losses(graph: rg.ResourceGraph, form: str) -> list[str]:
     """Return one sentence for each fact of this graph that a format cannot hold; [] if nothing is lost.
 
     >>> from simsched.formats.cluster.rset import ResourceSet
@@ -51,69 +39,61 @@ def losses(graph: ResourceGraph, form: str) -> list[str]:
     return [*_of_structure(graph, form), *_of_pools(graph, form, holdings(graph)), *_of_vertices(graph)]
 
 
-def _of_facts(graph: ResourceGraph, form: str) -> Iterator[str]:
+def _of_facts(graph: rg.ResourceGraph, form: str) -> Iterator[str]:
     source = graph.graph.get("source")
     facts = graph.graph.get("document", {}) if source != "JGF" or form != JGF else {}
     if facts:
         yield f"facts of {source} about the whole set: {', '.join(sorted(facts))}"
 
 
-def _of_structure(graph: ResourceGraph, form: str) -> Iterator[str]:
+def _of_structure(graph: rg.ResourceGraph, form: str) -> Iterator[str]:
     """Levels above and within the targets, and other subsystems."""
-    below = children_map(graph)
-    targets = set(execution_targets(graph, below))
+    below = rg.children_map(graph)
+    targets = set(rg.execution_targets(graph, below))
     above, within = Counter[str](), Counter[str]()
-    stack = [(containment_root(graph), False)]
+    stack = [(rg.containment_root(graph), False)]
     while stack:
         key, inside = stack.pop()
-        kind = pool_of(graph, key).type
-        if key != containment_root(graph) and key not in targets and (key in below or not inside):
+        kind = rg.pool_of(graph, key).type
+        if key != rg.containment_root(graph) and key not in targets and (key in below or not inside):
             (within if inside else above)[kind] += 1
         stack.extend((child, inside or key in targets) for child in below.get(key, ()))
     if above:
         yield f"vertices above or beside the execution targets: {_counted(above)}"
     if within and form == R:
         yield f"localities within them: {_counted(within)}"
-    others = [name for name in subsystems(graph) if name != CONTAINMENT]
+    others = [name for name in rg.subsystems(graph) if name != rg.CONTAINMENT]
     if others:
         yield f"the subsystems {', '.join(others)}"
 
 
-def _of_pools(graph: ResourceGraph, form: str, found: Holdings) -> Iterator[str]:
+def _of_pools(graph: rg.ResourceGraph, form: str, found: Holdings) -> Iterator[str]:
     """Pools that are measured and not counted, and ids that had to change."""
     lost, rounded, renamed = Counter[str](), Counter[str](), Counter[str]()
-    for _, pool in pools(graph):
+    for _, pool in rg.pools(graph):
         if pool.type not in found.uncounted:
             continue
-        if form == TREEPOOL and memory_in_gib(pool) is not None:
-            if not _is_whole_gib(pool):
-                rounded[pool.type] += 1
+        if form == TREEPOOL and (amount := memory_in_gib(pool)) is not None:
+            rounded[pool.type] += amount != int(amount)
         elif form == TREEPOOL and is_storage(pool):
-            if pool.type != "storage":
-                renamed[pool.type] += 1
+            renamed[pool.type] += pool.type != "storage"
         else:
             lost[pool.type] += 1
-    if lost:
-        yield f"{MEASURED}: {_counted(lost)}"
-    if rounded:
-        yield f"parts of a {MEMORY_UNIT}, rounded down: {_counted(rounded)}"
-    if renamed:
-        yield f"the type of storage pools: {_counted(renamed)}"
+    for what, counted in (
+        (MEASURED, lost),
+        (f"parts of a {MEMORY_UNIT}, rounded down", rounded),
+        ("the type of storage pools", renamed),
+    ):
+        if counted.total():
+            yield f"{what}: {_counted(counted)}"
     if found.renumbered:
         yield f"ids within a target, which are renumbered: {', '.join(sorted(found.renumbered))}"
 
 
-def _is_whole_gib(pool: Pool) -> bool:
-    try:
-        return isinstance(convert(pool.size, pool.unit, MEMORY_UNIT), int)
-    except RequestError:
-        return False
-
-
-def _of_vertices(graph: ResourceGraph) -> Iterator[str]:
+def _of_vertices(graph: rg.ResourceGraph) -> Iterator[str]:
     """Statuses, values of properties, uuids, unknown keys."""
     found = Counter[str]()
-    for _, pool in pools(graph):
+    for _, pool in rg.pools(graph):
         found[STATUS] += pool.status != UP
         found["values of properties"] += any(pool.properties.values())
         found["uuid"] += bool(pool.uuid)
@@ -129,4 +109,4 @@ _FORMS = frozenset({"id", "rank", "unit", "uuid", "properties", "status", "uniq_
 
 
 def _counted(found: Counter[str]) -> str:
-    return ", ".join(f"{count:,} {kind}" for kind, count in found.items())
+    return ", ".join(f"{count:,} {kind}" for kind, count in found.items() if count)

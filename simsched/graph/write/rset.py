@@ -35,42 +35,27 @@ def to_rset(graph: ResourceGraph, *, found: Holdings | None = None) -> ResourceS
     found = found or holdings(graph)
     ranks_with: dict[tuple[tuple[str, Idset], ...], list[int]] = {}
     for target in found.targets:
+        check_host(target.pool.name, f"vertex {target.vertex!r}")
         children = tuple((kind, target.ids(kind)) for kind in target.leaves)
-        ranks_with.setdefault(children, []).append(_rank(target))
-    facts = _facts(graph)
+        ranks_with.setdefault(children, []).append(target.rank)
+    # the facts about the whole set of the R document that the graph came from
+    source = graph.graph.get("source")
+    facts: Mapping[str, Any] = graph.graph.get("document", {}) if source != "JGF" else {}
+    if source != "R":  # otherwise scheduling is the graph or the topology
+        facts = {key: value for key, value in facts.items() if key != "scheduling"}
     return ResourceSet.of(
         [(Idset.from_ids(ranks), dict(children)) for children, ranks in ranks_with.items()],
-        _hosts(found),
+        Hostlist.from_hosts(target.pool.name for target in found.targets),
         properties=_properties(graph, found),
         **facts,
     )
-
-
-def _hosts(found: Holdings) -> Hostlist:
-    names = [target.pool.name for target in found.targets]
-    for target in found.targets:
-        check_host(target.pool.name, f"vertex {target.vertex!r}")
-    return Hostlist.from_hosts(names)
-
-
-def _rank(target: TargetHoldings) -> int:
-    return int(target.pool.rank or 0)
-
-
-def _facts(graph: ResourceGraph) -> dict[str, Any]:
-    """Return the facts about the whole set of the R document that the graph came from."""
-    if graph.graph.get("source") == "JGF":
-        return {}
-    document: Mapping[str, Any] = graph.graph.get("document", {})
-    alone = graph.graph.get("source") == "R"  # otherwise scheduling is the graph or the topology
-    return {key: value for key, value in document.items() if alone or key != "scheduling"}
 
 
 def _properties(graph: ResourceGraph, found: Holdings) -> dict[str, Idset]:
     ranks: dict[str, list[int]] = {}
     for target in found.targets:
         for name in (*target.pool.properties, *_of_children(graph, target)):
-            ranks.setdefault(name, []).append(_rank(target))
+            ranks.setdefault(name, []).append(target.rank)
     for name in ranks:
         check_property(name, "properties")
     return {name: Idset.from_ids(having) for name, having in ranks.items()}

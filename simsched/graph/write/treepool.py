@@ -22,11 +22,10 @@ from simsched.graph.write.rset import to_rset
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from fractions import Fraction
 
     from simsched.graph.pool import Pool
     from simsched.graph.resource_graph import ResourceGraph
-
-_PLACED = frozenset({"core", "gpu"})
 
 
 def to_treepool(graph: ResourceGraph) -> dict[str, Any]:
@@ -47,7 +46,7 @@ def topology(graph: ResourceGraph, *, found: Holdings | None = None) -> TreePool
     ranks_with: dict[Domain, list[int]] = {}
     for target in found.targets:
         topo = _domain(graph, target.vertex, below, target)
-        ranks_with.setdefault(topo, []).append(int(target.pool.rank or 0))
+        ranks_with.setdefault(topo, []).append(target.rank)
     groups = tuple(RankTopology(Idset.from_ids(ranks), topo) for topo, ranks in ranks_with.items())
     return TreePool(groups, graph.graph.get("treepool", ()))
 
@@ -61,7 +60,7 @@ def _domain(
     for key, pool in inside:
         if key in below or (pool.type not in target.leaves and not pool.unit):
             localities.setdefault(pool.type, []).append(_domain(graph, key, below, target))
-    memory = [amount for _, pool in inside if (amount := memory_in_gib(pool)) is not None]
+    memory = [int(amount) for _, pool in inside if (amount := memory_in_gib(pool)) is not None]
     return Domain(
         cores=_ids(inside, target, "core"),
         gpus=_ids(inside, target, "gpu"),
@@ -77,12 +76,12 @@ def _ids(inside: Sequence[tuple[str, Pool]], target: TargetHoldings, kind: str) 
     return Idset.from_ranges(span for ids in sets for span in ids.ranges) if sets else None
 
 
-def memory_in_gib(pool: Pool) -> int | None:
-    """Return a memory pool's size in whole GiB, or None if it is not memory with a unit."""
+def memory_in_gib(pool: Pool) -> int | Fraction | None:
+    """Return a memory pool's size in GiB, or None if it is not memory with a unit."""
     if pool.type != "memory" or not pool.unit:
         return None
     try:
-        return int(convert(pool.size, pool.unit, MEMORY_UNIT))
+        return convert(pool.size, pool.unit, MEMORY_UNIT)
     except RequestError:
         return None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 
 import pytest
 
@@ -144,28 +145,28 @@ def test_a_jobspec_from_a_shape_has_the_keys_of_rfc_14_only():
 @pytest.mark.parametrize(
     ("shape", "where", "words"),
     [
-        ("[slot{a}/core;slot{b}/core]", "resources", "several resources"),
-        ("socket/slot/core", "resources", "several resources, or none"),
-        ("core", "resources", "several"),
-        ("node/core", "resources[0].with", "a node without a slot"),
-        ("node/[slot/core;gpu]", "resources[0].with", "a node without a slot"),
-        ("slot/node", "resources[0].with", "a slot of node"),
-        ("slot/gpu", "resources[0].with", "a slot of gpu"),
-        ("slot/[core;gpu;memory]", "resources[0].with", "a slot of core, gpu, memory"),
-        ("slot/[core;core]", "resources[0].with", "a slot of core, core"),
+        ("[slot{a}/core;slot{b}/core]", "resources", "2 resources"),
+        ("socket/slot/core", "resources[0].type", "'socket' is not allowed here in V1"),
+        ("core", "resources[0].type", "'core' is not allowed here in V1"),
+        ("node/core", "resources[0].with[0].type", "'core' is not allowed here in V1"),
+        ("node/[slot/core;gpu]", "resources[0].with[1].type", "'gpu' is not allowed here in V1"),
+        ("slot/node", "resources[0].with[0].type", "'node' is not allowed here in V1"),
+        ("slot/gpu", "resources[0].with", "0 core resources in the slot"),
+        ("slot/[core;gpu;memory]", "resources[0].with[2].type", "'memory' is not allowed here in V1"),
+        ("slot/[core;core]", "resources[0].with", "2 core resources in the slot"),
         ("slot=2+/core", "resources[0].count", "the count 2+"),
-        ("node=2,4/slot/core", "resources[0].count", "the count 2,4"),
+        ("node=2,4/slot/core", "resources[0].count", "'2,4' is not valid here"),
         ("slot/core=1-4", "resources[0].with[0].count", "the count 1-4"),
-        ("slot/core{x}", "resources[0].with[0].exclusive", "'exclusive' on a core"),
-        ("node{id:'0-3'}/slot/core", "resources[0].id", "'id' on a node"),
-        ("node{label:n}/slot/core", "resources[0].label", "'label' on a node"),
-        ("slot/core/pu", "resources[0].with[0].with", "in a core"),
+        ("slot/core{x}", "resources[0].with[0].exclusive", "a core has no 'exclusive' in V1"),
+        ("node{id:'0-3'}/slot/core", "resources[0].id", "a node has no 'id' in V1"),
+        ("node{label:n}/slot/core", "resources[0].label", "a node has no 'label' in V1"),
+        ("slot/core/pu", "resources[0].with[0].with", "a core has no 'with' in V1"),
     ],
 )
 def test_what_does_not_fit_v1_is_named(shape, where, words):
     job = Jobspec.from_shape(shape)
     assert job.version == 999
-    with pytest.raises(RequestError, match=words) as caught:
+    with pytest.raises(RequestError, match=re.escape(words)) as caught:
         job.to_v1()
     assert caught.value.where == where
     document = {**job.to_dict(), "version": 1}
@@ -202,7 +203,7 @@ attributes:
 @pytest.mark.parametrize(
     ("change", "where"),
     [
-        ({"count": {"per_resource": {"type": "core", "count": 1}}}, "tasks[0].count"),
+        ({"count": {"per_resource": {"type": "core", "count": 1}}}, "tasks[0].count.per_resource"),
         ({"attributes": {"a": 1}}, "tasks[0].attributes"),
         ({"distribution": "cyclic"}, "tasks[0].distribution"),
     ],
@@ -218,7 +219,7 @@ def test_tasks_that_do_not_fit_v1(change, where):
 def test_v1_needs_a_duration_and_one_task():
     document = load_yaml(V1_TEXT) | {"version": 999}
     document["attributes"] = {}
-    with pytest.raises(RequestError, match="no duration"):
+    with pytest.raises(RequestError, match="the key 'system' is missing"):
         Jobspec.from_dict(document).to_v1()
     document["tasks"] *= 2
     with pytest.raises(RequestError, match="2 tasks"):

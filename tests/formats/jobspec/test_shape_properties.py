@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from simsched.formats.jobspec.fast import Reader
 from simsched.formats.jobspec.jobspec import Jobspec, build_resources
-from simsched.formats.jobspec.shape import _Parser, _plain_shape, format_shape, parse_shape
+from simsched.formats.jobspec.shape import format_shape, parse_shape
 from simsched.formats.jobspec.validation_rules import faults_of, resources_faults
 from simsched.formats.jobspec.vertex import ResourceVertex, walk
 from simsched.formats.rfc.count import Count
@@ -94,47 +94,6 @@ def test_law_parse_of_to_shape_is_the_identity(some):
     shape = format_shape(some)
     assert parse_shape(shape) == some
     assert hash(parse_shape(shape)) == hash(some)
-
-
-plain_words = st.sampled_from(["node", "slot", "core", "gpu", "a.b-c", "4x", "é", ""])
-plain_vertices = st.builds(
-    lambda word, count: word + count,
-    plain_words,
-    st.sampled_from(["", "=1", "=7", "=0", "=04", "=", " =2", "=2-4"]),
-)
-plain_shapes = st.builds(
-    lambda above, inner, ends: "/".join([*above, ends[0] + ";".join(inner) + ends[1]]),
-    st.lists(plain_vertices, max_size=4),
-    st.lists(plain_vertices, min_size=1, max_size=3),
-    st.sampled_from(["[]", "[]", "  ", ("", ""), ("[", ""), ("", "]")]),
-)
-
-
-@given(plain_shapes)
-def test_law_the_quick_way_through_a_plain_shape_is_the_parser_s(shape):
-    quick = _plain_shape(shape)
-    try:
-        resources = _Parser(shape).resources()
-    except CaretError:
-        assert quick is None
-    else:
-        assert quick is None or (quick,) == resources
-
-
-def test_plain_shapes_go_the_quick_way():
-    for shape in ("node", "core=4", "slot=10/[core=2;gpu]", "node=2/slot=3/core=4", "slot/[core]"):
-        assert (_plain_shape(shape),) == _Parser(shape).resources()
-    for shape in (
-        "[core;gpu]",
-        "slot",
-        "slot/slot/core",
-        "node{x}",
-        "core=2-4",
-        "a/" * 100 + "b",
-        "",
-        "core=04",
-    ):
-        assert _plain_shape(shape) is None
 
 
 @settings(max_examples=30)

@@ -4,6 +4,7 @@ import pytest
 
 from simsched.errors import SimschedError
 from simsched.graph.build.cluster_files import graph_from_document
+from simsched.graph.cluster import Cluster, load_cluster
 from simsched.graph.resource_graph import children, execution_targets, pool_of
 from simsched.graph.write.documents_of import to_document
 
@@ -169,3 +170,14 @@ def test_a_shorthand_graph_is_no_longer_one_when_it_is_written(small):
     again = to_document(graph_from_document(document), "r+jgf", dialect="fluxion")
     assert "writer" not in again["scheduling"]
     assert again["execution"] == document["execution"]
+
+
+def test_two_brokers_on_one_host(tmp_path):
+    """R may name a host for several ranks, with a graph beside it as well as alone."""
+    lite = [{"rank": "0-2", "children": {"core": "0-3"}}]
+    alone = {"version": 1, "execution": {"R_lite": lite, "nodelist": ["n0,n0,n1"]}}
+    Cluster(graph_from_document(alone)).save(tmp_path / "r.json", "r+jgf")
+    assert load_cluster(tmp_path / "r.json").to_dict("r")["execution"] == {
+        "R_lite": lite,
+        "nodelist": ["n[0,0-1]"],
+    }

@@ -40,3 +40,13 @@ def test_targets_that_only_one_has_and_other_subsystems():
     assert "edges of power: none -> 6" in text
     assert told(made(), made(count=6))[-1] == "targets: none -> n[4-5] (2)"
     assert told(made(count=6), made())[-1] == "targets: n[4-5] (2) -> none"
+
+
+def test_amounts_of_one_type_in_two_units():
+    def holding(size):
+        return made(pools=[{"type": "memory", "size": size}, {"type": "memory", "size": "1 GiB"}])
+
+    assert told(holding("64 GB"), holding("32 GB")) == [
+        "total of memory: 256 GB + 4 GiB -> 128 GB + 4 GiB",
+        "n[0-3] memory: 64 GB + 1 GiB -> 32 GB + 1 GiB",
+    ]

@@ -321,7 +321,7 @@ def test_batsim_takes_what_is_written():
         ('{"jobs": [{"id": null}], "profiles": {}}', "bad id None"),
         ('{"jobs": [{"id": 1, "subtime": "x"}], "profiles": {}}', r"jobs\[0\].subtime: bad subtime 'x'"),
         ('{"jobs": [{"id": 1, "subtime": 1, "res": 1.5}], "profiles": {}}', r"jobs\[0\].res: bad res 1.5"),
-        ('{"jobs": [{"id": 1, "subtime": NaN}]}', "not JSON"),
+        ('{"jobs": [{"id": 1, "subtime": NaN}]}', "NaN is not a number in JSON"),
     ],
 )
 def test_what_is_no_batsim_workload(text, message):
