@@ -86,11 +86,6 @@ def test_the_key_of_a_known_task():
     assert task.key == "fc6386446c599f965457"
 
 
-def test_a_task_of_another_format_is_refused():
-    with pytest.raises(ConfigError, match="task format 7 is unknown"):
-        RunTask.from_dict({**RunTask(source(), source()).to_dict(), "format": 7})
-
-
 def test_what_is_no_json_is_refused():
     with pytest.raises(ConfigError, match="not plain JSON data"):
         RunTask(source(), source(), options={"order": float("nan")}).key  # noqa: B018 - the key is made
