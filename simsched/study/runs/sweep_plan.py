@@ -25,7 +25,7 @@ from simsched.workload.job import MAX_JOBS
 from simsched.workload.transforms.steps import draws
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from simsched.study.spec.study import Study
 
@@ -95,13 +95,8 @@ def log_uses(study: Study) -> tuple[str, ...]:
     from simsched.site.log_use import use_sentence
 
     found: dict[str, None] = {}
-    read: set[str] = set()
-    for task in study.tasks:
+    for task in _by_log(study.tasks, lambda _: ()):
         source = task.workload
-        key = repr((source.sha256, sorted(source.reading.items())))
-        if key in read or source.kind == MODEL or len(read) >= MAX_COUNTED:
-            continue
-        read.add(key)
         workload = INPUTS.workload(task.changed(transforms=()))
         sentence = use_sentence(study.site, workload, mapped=bool(source.reading.get("map")))
         if sentence:
@@ -109,18 +104,22 @@ def log_uses(study: Study) -> tuple[str, ...]:
     return tuple(found)
 
 
+def _by_log(tasks: Iterable[RunTask], more: Callable[[RunTask], object]) -> list[RunTask]:
+    """Return the first task of each log, way to read it and value of `more`; the first `MAX_COUNTED`."""
+    found: dict[str, RunTask] = {}
+    for task in tasks:
+        if task.workload.kind != MODEL:
+            reading = sorted(task.workload.reading.items())
+            found.setdefault(repr((task.workload.sha256, reading, more(task))), task)
+    return list(found.values())[:MAX_COUNTED]
+
+
 def warn_of_rules(tasks: Iterable[RunTask]) -> None:
     """Warn of rules and requests of some runs that are probably wrong, as `simulate` does; once each."""
     from simsched.simulation.options.rule_notes import notes_on_rules
 
     found: dict[str, None] = {}
-    seen: set[str] = set()
-    for task in tasks:
-        source = task.workload
-        key = repr((source.sha256, sorted(source.reading.items()), task.options))
-        if source.kind == MODEL or key in seen or len(seen) >= MAX_COUNTED:
-            continue
-        seen.add(key)
+    for task in _by_log(tasks, lambda task: task.options):
         with suppress(SimschedError):  # the run says what is wrong
             workload = INPUTS.workload(task.changed(transforms=()))
             found |= dict.fromkeys(notes_on_rules(options_of(task), workload))
@@ -148,7 +147,9 @@ def _checked(study: Study, task: RunTask, seen: set[Any], counts: dict[str, int]
         name = repr((task.workload.sha256, sorted(task.workload.reading.items()), task.transforms))
         if name not in counts:
             full = len(counts) >= MAX_COUNTED
-            counts[name] = sum(counts.values()) // len(counts) if full else _number_of_jobs(task)
+            small, times = _small(task)
+            mean = sum(counts.values()) // len(counts) if full else 0
+            counts[name] = mean if full else round(len(INPUTS.workload(small)) * times)
         return counts[name]
     except SimschedError as error:
         settings = ", ".join(f"{axis} {label}" for axis, label in task.settings.items())
@@ -157,11 +158,6 @@ def _checked(study: Study, task: RunTask, seen: set[Any], counts: dict[str, int]
 
 def _options_key(task: RunTask) -> str:
     return repr(sorted(task.options.items()))
-
-
-def _number_of_jobs(task: RunTask) -> int:
-    small, times = _small(task)
-    return round(len(INPUTS.workload(small)) * times)
 
 
 def _small(task: RunTask) -> tuple[RunTask, float]:
@@ -219,15 +215,9 @@ def _seconds_per_job(task: RunTask, count: int) -> float:
     prefix = small.changed(transforms=(*small.transforms, f"first({count})"), measure=Measure())
     INPUTS.workload(prefix)
     INPUTS.cluster(prefix.cluster, prefix.edits)
-    seconds, jobs = _timed(prefix)
-    return seconds / max(1, jobs)
-
-
-def _timed(task: RunTask) -> tuple[float, int]:
-    """Return the seconds that a task takes to simulate and the number of its jobs."""
     start = time.perf_counter()
-    row = perform(task)
-    return time.perf_counter() - start, int(row.metrics["jobs"])
+    row = perform(prefix)
+    return (time.perf_counter() - start) / max(1, int(row.metrics["jobs"]))
 
 
 # --- notes

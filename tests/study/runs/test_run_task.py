@@ -34,7 +34,7 @@ def tasks(draw):
         transforms=tuple(draw(st.lists(NAMES, max_size=2))),
         options=draw(OPTIONS),
         seed=draw(st.integers(0, 9)),
-        measure=Measure(draw(st.floats(0, 9)), 0, by_queue=draw(st.booleans())),
+        measure=Measure(draw(st.floats(0, 9)), 0.0, by_queue=draw(st.booleans())),
         keep=tuple(draw(st.lists(st.sampled_from(["jobs", "eventlog"]), max_size=2, unique=True))),
         settings=draw(st.dictionaries(NAMES, st.integers() | NAMES, max_size=2)),
     )
