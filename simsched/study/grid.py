@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from simsched.report.html.study_charts import ChartLine
+    from simsched.report.html.charts import ChartLine
     from simsched.report.metrics.intervals import Interval
     from simsched.study.spec.study import Study
     from simsched.study.stats import PairedDifference
@@ -146,7 +146,7 @@ class Grid:
         return [facet for facet in made if facet[1]]
 
     def _line(self, name: str, rest: dict[str, Any], label: Any, factor: float) -> ChartLine:
-        from simsched.report.html.study_charts import ChartLine
+        from simsched.report.html.charts import ChartLine
 
         fixed = {**rest, **({self.series: label} if self.series else {})}
         places = []

@@ -153,7 +153,7 @@ def _in_words(grid: Grid) -> str:
 
 def _charts(grid: Grid, charts: list[dict[str, Any]]) -> str:
     from simsched.report.html import charts as plot_bokeh
-    from simsched.report.html.study_charts import lines_chart
+    from simsched.report.html.charts import lines_chart
 
     if grid.x is None:
         return ""

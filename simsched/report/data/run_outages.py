@@ -8,8 +8,7 @@ import numpy as np
 
 from simsched.formats.rfc.idset import Idset
 from simsched.report.columns import OUTAGES
-from simsched.report.data.column_arrays import read_columns
-from simsched.report.data.frames import shaped
+from simsched.report.data.column_arrays import read_columns, shaped
 from simsched.simulation.options.run_config import from_document
 from simsched.simulation.outages.outages import FAILURE, Outage
 

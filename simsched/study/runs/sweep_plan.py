@@ -147,9 +147,7 @@ def _checked(study: Study, task: RunTask, seen: set[Any], counts: dict[str, int]
         name = repr((task.workload.sha256, sorted(task.workload.reading.items()), task.transforms))
         if name not in counts:
             full = len(counts) >= MAX_COUNTED
-            small, times = _small(task)
-            mean = sum(counts.values()) // len(counts) if full else 0
-            counts[name] = mean if full else round(len(INPUTS.workload(small)) * times)
+            counts[name] = sum(counts.values()) // len(counts) if full else _number_of_jobs(task)
         return counts[name]
     except SimschedError as error:
         settings = ", ".join(f"{axis} {label}" for axis, label in task.settings.items())
@@ -158,6 +156,11 @@ def _checked(study: Study, task: RunTask, seen: set[Any], counts: dict[str, int]
 
 def _options_key(task: RunTask) -> str:
     return repr(sorted(task.options.items()))
+
+
+def _number_of_jobs(task: RunTask) -> int:
+    small, times = _small(task)
+    return round(len(INPUTS.workload(small)) * times)
 
 
 def _small(task: RunTask) -> tuple[RunTask, float]:
@@ -215,9 +218,15 @@ def _seconds_per_job(task: RunTask, count: int) -> float:
     prefix = small.changed(transforms=(*small.transforms, f"first({count})"), measure=Measure())
     INPUTS.workload(prefix)
     INPUTS.cluster(prefix.cluster, prefix.edits)
+    seconds, jobs = _timed(prefix)
+    return seconds / max(1, jobs)
+
+
+def _timed(task: RunTask) -> tuple[float, int]:
+    """Return the seconds that a task takes to simulate and the number of its jobs."""
     start = time.perf_counter()
-    row = perform(prefix)
-    return (time.perf_counter() - start) / max(1, int(row.metrics["jobs"]))
+    row = perform(task)
+    return time.perf_counter() - start, int(row.metrics["jobs"])
 
 
 # --- notes

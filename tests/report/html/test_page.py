@@ -221,9 +221,9 @@ def test_a_head_names_its_unit_once(runs):
 
 def test_a_page_of_a_large_run_is_bounded_and_says_what_is_left_out(write_run, make_jobs, monkeypatch):
     """The largest jobs are drawn; figures and tables are those of all jobs."""
-    from simsched.report.html import run_section, time_section, waits_section
+    from simsched.report.html import run_section, time_section
 
-    for module in (time_section, run_section, waits_section):
+    for module in (time_section, run_section):
         monkeypatch.setattr(module, "MOST_JOBS", 20)
     monkeypatch.setattr(time_section, "MOST_ROWS", 30)
     rows = [{"id": str(n), "submit": n, "start": n, "end": n + 1 + n % 50, "cores": 1} for n in range(200)]
