@@ -138,7 +138,8 @@ class Grid:
         seconds, scale = human.time_unit(high) if unit == "s" else (1.0, unit)
         factor = 100.0 if unit == "share" else 1.0 / seconds
         made = []
-        for rest in _products([(axis, self.labels[axis]) for axis in self.rest]):
+        for row in product(*(self.labels[axis] for axis in self.rest)):
+            rest = dict(zip(self.rest, row, strict=True))
             title = ", ".join(f"{axis} {label}" for axis, label in rest.items())
             series = self.labels[self.series] if self.series else [None]
             lines = [self._line(name, rest, label, factor) for label in series]
@@ -208,11 +209,6 @@ def _as_in(frame: pd.DataFrame, name: str, labels: Sequence[Any]) -> list[Any]:
     """Return the labels of an axis as its column has them: all as texts if one is a text."""
     texts = any(isinstance(label, str) for label in labels) and column(name) in frame
     return [str(label) for label in labels] if texts else list(labels)
-
-
-def _products(axes: Sequence[tuple[str, Sequence[Any]]]) -> list[dict[str, Any]]:
-    names = [name for name, _ in axes]
-    return [dict(zip(names, row, strict=True)) for row in product(*(labels for _, labels in axes))]
 
 
 # ------------------------------------------------------------ the best setting
