@@ -43,10 +43,6 @@ def page(runs: Sequence[RunTables], sections: Sequence[str | ReportSection] = ()
     title = runs[0].name if len(runs) == 1 else f"{len(runs)} runs compared"
     data = dump(page_data(charts))
     parts.append(islands.html())
-    return markup.frame(title, _links(runs), "\n".join(parts), data, bokeh_script())
-
-
-def _links(runs: Sequence[RunTables]) -> str:
     links = ['<a href="#comparison">Comparison</a>'] if len(runs) > 1 else []
     links += [f'<a href="#run-r{i}">{escape(run.name)}</a>' for i, run in enumerate(runs)]
-    return "".join(links)
+    return markup.frame(title, "".join(links), "\n".join(parts), data, bokeh_script())

@@ -167,8 +167,9 @@ def run_text(run: RunTables, table: pd.DataFrame, width: int) -> str:
     causes = [str(cause) for cause, value in sums.items() if value][:MOST_CAUSES]
     for name in GROUPS:
         groups = totals_by(run, table, name).head(MOST_ROWS)
+        body = [(str(of), *(f"{row[cause]:,.1f}" for cause in causes)) for of, row in groups.iterrows()]
         if len(groups) > 1:
-            lines += ["", fitted_table([f"hours by {name}", *causes], _cells(groups, causes), width)]
+            lines += ["", fitted_table([f"hours by {name}", *causes], body, width)]
     needed = binding(table)
     needed = needed[needed["job_hours"] > 0]
     if len(needed):
@@ -178,10 +179,6 @@ def run_text(run: RunTables, table: pd.DataFrame, width: int) -> str:
         ]
         lines += ["", fitted_table(["short type", "job hours", "jobs", "share of waits"], body, width)]
     return "\n".join(lines)
-
-
-def _cells(groups: pd.DataFrame, causes: list[str]) -> list[tuple[str, ...]]:
-    return [(str(name), *(f"{row[cause]:,.1f}" for cause in causes)) for name, row in groups.iterrows()]
 
 
 class ShortType(TypedDict):

@@ -371,7 +371,7 @@ def _idle_share(jobs: Sequence[Job], cores: int) -> float:
     known = [job for job in jobs if job.wait is not None and job.procs]
     if not known:
         return 0.0
-    hours = _hours(min(job.submit for job in known), max(job.submit for job in known))
+    hours = np.arange(min(job.submit for job in known), max(job.submit for job in known), 3600.0)
     starts = np.array([job.submit + (job.wait or 0) for job in known])
     ends = starts + np.array([job.runtime or 0 for job in known])
     procs = np.array([job.procs or 0 for job in known], dtype=np.int64)
@@ -385,10 +385,6 @@ def _idle_share(jobs: Sequence[Job], cores: int) -> float:
             least[first:last] = np.minimum(least[first:last], job.procs or 0)
     missing = np.maximum(cores - used - least + 1, 0)[least <= cores]
     return float(np.median(missing)) / cores if len(missing) else 0.0
-
-
-def _hours(begin: float, end: float) -> Floats:
-    return np.arange(begin, end, 3600.0)
 
 
 def _sum_until(times: Floats, values: Integers, at: Floats) -> Integers:
