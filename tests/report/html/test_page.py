@@ -261,11 +261,13 @@ def test_a_thinned_timeline_keeps_means_and_the_longest_queue(monkeypatch):
     rng = np.random.default_rng(1)
     time = np.sort(rng.integers(0, 1000, 100)).astype(float)
     line = pd.DataFrame(
-        {"time": time, "used_core": rng.integers(0, 9, 100), "queued_jobs": rng.integers(0, 9, 100)}
+        {"time": time, "used_core": rng.integers(0, 9, 100), "queued_jobs": np.arange(100)}
     )
     thin = time_section.thinned(line)
     area = float((line["used_core"].to_numpy()[:-1] * np.diff(time)).sum())
     assert len(thin) == 6
     assert float((thin["used_core"].to_numpy()[:-1] * np.diff(thin["time"])).sum()) == pytest.approx(area)
-    assert thin["queued_jobs"].max() == line["queued_jobs"].max()
+    for low, high, longest in zip(thin["time"], thin["time"][1:], thin["queued_jobs"], strict=False):
+        first = np.flatnonzero(time <= low)[-1]
+        assert longest == line["queued_jobs"][first:][time[first:] < high].max()
     assert time_section.thinned(line.head(6)) is not None
