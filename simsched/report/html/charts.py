@@ -41,6 +41,7 @@ from bokeh.resources import Resources
 
 from simsched import human
 from simsched.report import palette
+from simsched.report.html import markup
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -93,19 +94,12 @@ def _style(model: Model) -> str:
     return styles.get(name, "")
 
 
-def bokeh_script() -> str:
-    """Return the core of BokehJS as a script for the page, which loads nothing from elsewhere."""
-    return str(Resources(mode="inline", components=["bokeh"]).js_raw[0])
-
-
-def dump(value: Any) -> str:
-    """Return JSON that is safe inside a script element of a page."""
-    return str(serialize_json(value)).replace("<", "\\u003c")
-
-
-def page_data(charts: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the data for the script of a page: charts, colours of categories, and those of shares."""
-    return {"charts": charts, "cycle": list(palette.CYCLE), "ramp": list(Cividis256[::4])}
+def whole_page(title: str, links: str, body: str, charts: list[dict[str, Any]]) -> str:
+    """Return a page around a body, with its charts and the core of BokehJS, which loads nothing."""
+    content = {"charts": charts, "cycle": list(palette.CYCLE), "ramp": list(Cividis256[::4])}
+    data = str(serialize_json(content)).replace("<", "\\u003c")  # safe inside a script element
+    script = str(Resources(mode="inline", components=["bokeh"]).js_raw[0])
+    return markup.frame(title, links, body, data, script)
 
 
 def empty_chart(x: str, y: str, height: int = 260, **options: Any) -> Figure:
