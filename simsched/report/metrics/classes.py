@@ -58,10 +58,9 @@ def run_time_class(jobs: pd.DataFrame) -> pd.Series[str]:
     return pd.cut(times, edges, labels=list(names), ordered=True).rename("run time")
 
 
-def day(jobs: pd.DataFrame, origin: float | None = None) -> pd.Series[int]:
-    """Return the whole days between `origin` (the first submission's) and each submission."""
-    start = float(jobs["submit"].min()) if origin is None else origin
-    return ((jobs["submit"] - start) // 86400).astype("int64").rename("day")
+def day(jobs: pd.DataFrame) -> pd.Series[int]:
+    """Return the whole days between the first submission and each submission."""
+    return ((jobs["submit"] - float(jobs["submit"].min())) // 86400).astype("int64").rename("day")
 
 
 def weekdays(clock: Clock | None) -> tuple[str, ...]:
