@@ -240,15 +240,10 @@ def block_of(x: Floats, periods: pd.Series[int]) -> Integers:
     """
     place = _places(np.asarray(periods))
     contributions: Floats = np.bincount(place, x - x.mean()).astype(np.float64)
-    return _blocks(contributions)[place]
-
-
-def _blocks(contributions: Floats) -> Integers:
-    """Return the block of each period, from its contribution to the mean."""
     number = len(contributions)
     length = max(block_length(contributions), min(WEEK, number / ENOUGH))
     count = max(int(number / length), min(number, FEWEST))
-    return np.arange(number, dtype=np.int64) * count // number
+    return place * count // number
 
 
 def block_length(series: Sequence[float] | Floats) -> float:
