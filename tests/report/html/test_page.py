@@ -260,9 +260,7 @@ def test_a_thinned_timeline_keeps_means_and_the_longest_queue(monkeypatch):
     monkeypatch.setattr(time_section, "MOST_ROWS", 6)
     rng = np.random.default_rng(1)
     time = np.sort(rng.integers(0, 1000, 100)).astype(float)
-    line = pd.DataFrame(
-        {"time": time, "used_core": rng.integers(0, 9, 100), "queued_jobs": np.arange(100)}
-    )
+    line = pd.DataFrame({"time": time, "used_core": rng.integers(0, 9, 100), "queued_jobs": np.arange(100)})
     thin = time_section.thinned(line)
     area = float((line["used_core"].to_numpy()[:-1] * np.diff(time)).sum())
     assert len(thin) == 6
