@@ -215,7 +215,7 @@ def export_text(
     kept = _cut(run, view, jobs)
     if to == "perfetto":
         window = None if view is None else window_of(run, view)
-        return trace_text(kept, window, view and view.nodes, tracks)
+        return trace_text(kept, window, None if view is None else view.nodes, tracks)
     return FORMATS[to].write(kept)
 
 

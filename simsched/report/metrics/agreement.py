@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from simsched.declare.answers import OrNull  # noqa: TC001 (of the JSON Schema)
-from simsched.report.metrics.classes import GROUPS
+from simsched.report.metrics.classes import group_of
 from simsched.report.metrics.intervals import DAY, Interval, mean_interval, periods_of
-from simsched.report.metrics.metrics import NO_KEY, TAU, measured
+from simsched.report.metrics.metrics import TAU, measured
 from simsched.report.metrics.plain_columns import floats
 
 if TYPE_CHECKING:
@@ -189,10 +189,8 @@ def agreement_by(jobs: pd.DataFrame, key: str, clock: Clock | None = None) -> pd
         return pd.DataFrame(columns=OF_A_GROUP)
     submit, run = both["submit"], both["run_time"]
     spans = [float((submit + both[of] + run).max() - submit.min()) for of in ("recorded_wait", "wait")]
-    keys = GROUPS[key](both, clock)
-    if keys.hasnans:
-        keys = keys.astype("object").fillna(NO_KEY)
-    rows = {group: _row(part, spans) for group, part in both.groupby(keys, observed=True, sort=True)}
+    groups = both.groupby(group_of(both, key, clock), observed=True, sort=True)
+    rows = {group: _row(part, spans) for group, part in groups}
     return pd.DataFrame.from_dict(rows, orient="index", columns=OF_A_GROUP).rename_axis(key)
 
 

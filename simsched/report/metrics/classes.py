@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from simsched.errors import ConfigError
-from simsched.report.metrics.metrics import run_time, size
+from simsched.report.metrics.metrics import NO_KEY, run_time, size
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -139,3 +139,9 @@ GROUPS: dict[str, Callable[[pd.DataFrame, Clock | None], pd.Series[Any]]] = {
     "result": _column("result"),
 }
 """Key → the group of each job: the one list of the groups that tables can have.  A bank is an account."""
+
+
+def group_of(jobs: pd.DataFrame, key: str, clock: Clock | None) -> pd.Series[Any]:
+    """Return the group of each job by a key of `GROUPS`; `NO_KEY` for a job without one."""
+    keys = GROUPS[key](jobs, clock)
+    return keys.astype("object").fillna(NO_KEY) if keys.hasnans else keys

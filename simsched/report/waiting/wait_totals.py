@@ -13,6 +13,7 @@ import pandas as pd
 
 from simsched import human
 from simsched.errors import SimschedError
+from simsched.report.metrics.metrics import NO_KEY
 from simsched.report.waiting.job_answer import SHORT, jobs_of
 from simsched.report.waiting.wait_causes import WaitCauses
 from simsched.text_table import fitted_table, table_lines
@@ -82,12 +83,12 @@ def wait_table(run: RunTables, causes: WaitCauses | None = None) -> pd.DataFrame
 def totals_by(run: RunTables, table: pd.DataFrame, key: str | None = None) -> pd.DataFrame:
     """Return hours waited by cause: one row per group of `key` (``queue``, ``user``), the longest wait first.
 
-    Without a key there is one row, ``all``.
+    Jobs without a queue or user are in the group ``-``.  Without a key there is one row, ``all``.
     """
     hours = table / 3600.0
     if key is None:
         return hours.sum().to_frame("all").T
-    names = run.jobs.loc[table.index, key].astype(str)
+    names = run.jobs.loc[table.index, key].astype("object").fillna(NO_KEY)
     grouped: pd.DataFrame = hours.groupby(names).sum()
     return grouped.loc[grouped.sum(axis=1).sort_values(ascending=False, kind="stable").index]
 
