@@ -219,12 +219,8 @@ def simulate(
     notes = (*((use,) if use else ()), *notes_on_rules(chosen, jobs))
     if notes:
         warnings.warn(InputWarning("the options", notes), stacklevel=3)
-    return simulated_run(result, machine, f"{name_of(chosen.get('queue_policy', 'easy'))} on {machine.name}")
-
-
-def simulated_run(result: RunResult, cluster: Cluster, name: str) -> SimulatedRun:
-    """Return records with their tables as frames."""
-    return SimulatedRun(result, cluster, name=name)
+    title = f"{name_of(chosen.get('queue_policy', 'easy'))} on {machine.name}"
+    return SimulatedRun(result, machine, name=title)
 
 
 def _files_of(cluster: object, workload: object) -> dict[str, Path]:

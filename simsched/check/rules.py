@@ -23,7 +23,7 @@ from simsched.formats.rfc.hostlist import encode_hosts
 from simsched.formats.rfc.idset import Idset
 from simsched.formats.rfc.units import is_unit, same_dimension, unit_of
 from simsched.graph.pool import Pool, split_name
-from simsched.graph.resource_graph import children_map, subsystem_paths, execution_targets, pool_of, walk
+from simsched.graph.resource_graph import children_map, execution_targets, pool_of, subsystem_paths, walk
 from simsched.simulation.admission import groups_of_queues
 from simsched.simulation.limits.limit_kinds import KINDS
 from simsched.simulation.limits.limit_rules import LimitRule, read_limits

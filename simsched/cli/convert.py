@@ -17,7 +17,7 @@ from simsched.errors import ConfigError, FormatError, RequestError
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from simsched.cli.support.parser import Subparsers
     from simsched.formats.jobspec.jobspec import Jobspec
@@ -120,7 +120,11 @@ def shape(args: argparse.Namespace) -> int:
             expected="--jobspec",
         )
     if args.jobspec:
-        _emit([job.to_dict() for job in _jobs(args)], args.format or "yaml", _document_shape)
+        jobs = _jobs(args)
+        if args.format == "shape":
+            print_lines(job.to_shape() for job in jobs)
+        else:
+            _emit([job.to_dict() for job in jobs], args.format or "yaml")
         return 0
     form = args.format or ("shape" if args.source else "yaml")
     lists = _resources(args)
@@ -129,7 +133,7 @@ def shape(args: argparse.Namespace) -> int:
 
         print_lines(format_shape(resources) for resources in lists)
     else:
-        _emit([[vertex.to_dict() for vertex in resources] for resources in lists], form, str)
+        _emit([[vertex.to_dict() for vertex in resources] for resources in lists], form)
     return 0
 
 
@@ -168,17 +172,9 @@ def _jobs(args: argparse.Namespace) -> list[Jobspec]:
     return [Jobspec.from_shape(args.shape, **options)]
 
 
-def _document_shape(document: Any) -> str:
-    from simsched.formats.jobspec.jobspec import Jobspec
-
-    return Jobspec.from_dict(document).to_shape()
-
-
-def _emit(documents: list[Any], form: str, to_shape: Callable[[Any], str]) -> None:
-    """Print documents as YAML with separators, JSON (JSON Lines if several) or shapes."""
-    if form == "shape":
-        print_lines(map(to_shape, documents))
-    elif form == "json":
+def _emit(documents: list[Any], form: str) -> None:
+    """Print documents as YAML with separators, or as JSON (JSON Lines if several)."""
+    if form == "json":
         import json
 
         indent = 2 if len(documents) == 1 else None
@@ -224,7 +220,7 @@ def convert(args: argparse.Namespace) -> int:
             _submittable(job, f"{where}[{at}]" if len(jobs) > 1 else where) for at, job in enumerate(jobs)
         ]
     form = args.to if args.to in {"json", "yaml"} else args.format or "yaml"
-    _emit([job.to_dict() for job in jobs], form, str)
+    _emit([job.to_dict() for job in jobs], form)
     return 0
 
 

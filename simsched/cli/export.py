@@ -61,19 +61,10 @@ def register(subparsers: Subparsers) -> None:
 
 def part_of_run(args: Arguments, **more: Any) -> GanttView | None:
     """Return the part of a run that the options choose, with `more` of a chart; None without any of them."""
-    from simsched.formats.rfc.clock import parse_when
-    from simsched.report.data.gantt_view import GanttView
+    from simsched.report.data.gantt_view import view_of
 
-    chosen: dict[str, Any] = {
-        "start": None if args.start is None else parse_when(args.start, "--from"),
-        "end": None if args.end is None else parse_when(args.end, "--until"),
-        "nodes": args.nodes,
-        "users": tuple(args.user or ()),
-        "queues": tuple(args.queue or ()),
-        **more,
-    }
-    given = {name: value for name, value in chosen.items() if value not in (None, ()) and value is not False}
-    return GanttView(**given) if given else None
+    return view_of(args.start, args.end, nodes=args.nodes, users=args.user, queues=args.queue,
+                   where=("--from", "--until"), **more)  # fmt: skip
 
 
 def run_export(args: Arguments) -> int:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from simsched import human
-from simsched.cli.options.run_options import add_rules, checked_rules, take_command, time_of
+from simsched.cli.options.run_options import add_rules, checked_rules, rules_of, take_command, time_of
 from simsched.cli.options.site_options import add_site, noted_use, place_site, require
 from simsched.cli.options.workloads import add_reading, read_inputs, read_workloads, write_ignored
 from simsched.cli.support.heartbeat import expected, heartbeat
@@ -281,17 +281,12 @@ def _rules_of_run(args: argparse.Namespace) -> dict[str, Any]:
     ConfigError, RunError
         if it is not a run directory, does not record its command, or an input has changed.
     """
-    from simsched.simulation.options.run_config import from_document
-
     folder = Path(args.cluster)
     if not (folder / "run.json").is_file():
         raise ConfigError(
             "there is no workload", where="forecast", expected="CLUSTER WORKLOAD, or a run directory"
         )
-    rules = take_command(args, folder)
-    options = from_document(rules, str(folder))
-    args.seed = options.get("seed", 0)
-    return options
+    return rules_of(args, take_command(args, folder), str(folder))
 
 
 def _put(

@@ -382,7 +382,7 @@ def run_plot(args: Arguments) -> int:
         target,
         dpi=args.dpi,
         dark=args.dark,
-        view=part_of_run(args, colour=args.colour, names=args.names, waits=args.waits),
+        view=part_of_run(args, colour=args.colour, names=args.names, waits=args.waits or None),
         paper=args.paper or args.width,
         grey=args.grey,
     )

@@ -45,7 +45,7 @@ ANSWERS = {
     "study-task": "study.spec.run_task:TaskIdentity",
     "validate-reports": "cli.validate:FileReports",
     "why-jobs": "report.waiting.job_answer:JobAnswers",
-    "why-run": "report.waiting.wait_text:WaitedHours",
+    "why-run": "report.waiting.wait_totals:WaitedHours",
     "workload-summary": "workload.describe:WorkloadSummary",
 }
 """Name of the schema of an answer → the module and the type from which the answer is written."""

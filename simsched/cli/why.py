@@ -77,8 +77,7 @@ def _draw(run: Run, jobs: Sequence[str], target: str) -> int:
 
 def _of_run(run: Run, form: str) -> str:
     from simsched.declare.answers import json_text
-    from simsched.report.waiting.wait_text import run_document, run_text
-    from simsched.report.waiting.wait_totals import find_causes, wait_table
+    from simsched.report.waiting.wait_totals import find_causes, run_document, run_text, wait_table
 
     causes, reason = find_causes(run)
     table = wait_table(run, causes)

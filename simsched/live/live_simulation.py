@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from simsched.api import simulated_run
+from simsched.api import SimulatedRun
 from simsched.arguments import check, options_of, wrong
 from simsched.graph.cluster import as_cluster
 from simsched.plugins.plugin_errors import name_of
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from simpy import Environment
 
-    from simsched.api import SimulatedRun
     from simsched.graph.cluster import ClusterLike
     from simsched.match.policies.policy import CandidateOrder, MatchPolicy
     from simsched.schedule.pass_context import QueuePolicy
@@ -122,7 +121,7 @@ class Simulation(OpenSimulation):
         Jobs that wait are PENDING in them, and jobs that run RUNNING, unless everything is over.
         """
         title = f"{name_of(self.config.queue_policy)} on {self.cluster.name}"
-        return simulated_run(super().result(), self.cluster, title)
+        return SimulatedRun(super().result(), self.cluster, name=title)
 
     def audit(self) -> AuditReport:
         """Return the report of the independent checker on the records so far; true if it finds no fault."""

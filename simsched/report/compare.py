@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 
 from simsched import human
-from simsched.report.metrics.classes import GROUPS
+from simsched.report.metrics.classes import GROUPS, group_of
 from simsched.report.metrics.intervals import DAY, PERIODS, Interval, mean_interval, periods_of
-from simsched.report.metrics.metrics import bounded_slowdown, ran, turnaround, wait
+from simsched.report.metrics.metrics import measured, ran, wait
 from simsched.text_table import PAGE_WIDTH, fitted_table, html_table, markdown_table
 
 if TYPE_CHECKING:
@@ -35,17 +35,12 @@ def paired(a: pd.DataFrame, b: pd.DataFrame) -> pd.DataFrame:
 
     Columns: wait_difference and turnaround_difference (s), bounded_slowdown_difference (ratio).
     """
-    left, right = (_measures(ran(j)).drop_duplicates("id") for j in (a, b))
-    both = left.merge(right, on="id", suffixes=("_a", "_b"))
+    columns = ["id", "submit", "wait", "turnaround", "bounded_slowdown"]
+    left, right = (measured(jobs)[columns].drop_duplicates("id") for jobs in (a, b))
+    both: pd.DataFrame = left.merge(right, on="id", suffixes=("_a", "_b"))
     for name in ("wait", "turnaround", "bounded_slowdown"):
         both[f"{name}_difference"] = both[f"{name}_b"] - both[f"{name}_a"]
     return both.rename(columns={"submit_a": "submit"}).drop(columns="submit_b")
-
-
-def _measures(jobs: pd.DataFrame) -> pd.DataFrame:
-    return jobs[["id", "submit"]].assign(
-        wait=wait(jobs), turnaround=turnaround(jobs), bounded_slowdown=bounded_slowdown(jobs)
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,8 +203,7 @@ def changes(first: RunTables, second: RunTables, key: str) -> pd.DataFrame:
 
 def _by_group(run: RunTables, key: str) -> dict[str, pd.DataFrame]:
     jobs = ran(run.jobs)
-    groups = GROUPS[key](jobs, run.clock)
-    return {str(name): rows for name, rows in jobs.groupby(groups, observed=True)}
+    return {str(name): rows for name, rows in jobs.groupby(group_of(jobs, key, run.clock), observed=True)}
 
 
 def change_texts(runs: Sequence[RunTables], key: str, *, markdown: bool = False) -> str:

@@ -163,20 +163,15 @@ def recorded(runs: Sequence[RunTables], key: str) -> pd.DataFrame:
 def _recorded_cells(runs: Sequence[RunTables], key: str) -> tuple[list[str], list[list[str]]]:
     frame = recorded(runs, key)
     names = list(map(str, frame.columns[2:]))
-    shown = [frame[name].map(partial(_rounded, _unit(name))) for name in names]
+    shown = []
+    for name in names:
+        unit = next((unit for end, unit in _UNITS.items() if name.endswith(end)), "")
+        shown.append(frame[name].map(lambda value, unit=unit: human.quantity(round(float(value), 6), unit)))
     return cells_of(runs, frame, [key, *map(_short_heading, names)], shown)
-
-
-def _rounded(unit: str, value: float) -> str:
-    return human.quantity(round(float(value), 6), unit)
 
 
 def _short_heading(name: str) -> str:
     return " ".join(filter(None, (_WORDS.get(word, word) for word in name.split("_"))))
-
-
-def _unit(name: str) -> str:
-    return next((unit for end, unit in _UNITS.items() if name.endswith(end)), "")
 
 
 _SPARE = [_short_heading(f"{side}_{figure}") for figure in ("use", "mean_bounded_slowdown", "median_wait")

@@ -75,8 +75,8 @@ class Run(RunTables):
         dark: bool = False,
         paper: str | None = None,
         grey: bool = False,
-        start: When | None = None,
-        end: When | None = None,
+        start: When | str | None = None,
+        end: When | str | None = None,
         nodes: str | None = None,
         users: str | Sequence[str] = (),
         queues: str | Sequence[str] = (),
@@ -97,12 +97,11 @@ class Run(RunTables):
         RunError
             if the run lacks data that the figure needs.
         """
+        from simsched.report.data.gantt_view import view_of
         from simsched.report.figures.figures import draw
 
-        given = {"start": start, "end": end, "nodes": nodes, "users": users, "queues": queues,
-                 "colour": colour, "names": names, "waits": waits or None}  # fmt: skip
-        chosen = {name: value for name, value in given.items() if value not in (None, ())}
-        view = _view(chosen) if chosen else None
+        view = view_of(start, end, nodes=nodes, users=users, queues=queues, colour=colour, names=names,
+                       waits=waits or None)  # fmt: skip
         return draw(kind, [self, *others], dark=dark, view=view, paper=paper, grey=grey)
 
     def plot_wait(
@@ -192,19 +191,3 @@ def load_run(directory: str | Path, *, name: str | None = None) -> Run:
         than this version reads.
     """
     return Run.load(directory, name=name)
-
-
-def _view(given: dict[str, Any]) -> Any:
-    from simsched.formats.rfc.duration import parse_time
-    from simsched.report.data.gantt_view import GanttView
-
-    for name in ("start", "end"):
-        if isinstance(given.get(name), str):
-            given[name] = parse_time(given[name], name)
-    for name in ("users", "queues"):
-        given[name] = _texts(given.get(name, ()))
-    return GanttView(**given)
-
-
-def _texts(given: str | Sequence[str]) -> tuple[str, ...]:
-    return (given,) if isinstance(given, str) else tuple(map(str, given))

@@ -11,7 +11,6 @@ import numpy as np
 from simsched import human
 from simsched.report import recorded_waits
 from simsched.report.columns import HELD, RESULTS
-from simsched.report.data.run_arrays import job_arrays, timeline_arrays
 from simsched.report.data.series import binned
 from simsched.report.metrics import metrics as m
 from simsched.report.metrics.classes import size_classes
@@ -65,7 +64,7 @@ def page(run: RunTables, width: int = PAGE_WIDTH) -> str:
     No line is longer than `width` (60 at least), and no table has more than `MAX_ROWS` rows.
     """
     width = max(width, LEAST_WIDTH)
-    jobs = PlainColumns(job_arrays(run, COLUMNS))  # the import of pandas takes longer than the page
+    jobs = PlainColumns(run.job_arrays(COLUMNS))  # the import of pandas takes longer than the page
     done = m.ran(jobs)
     parts = [_head(run, jobs, width), _labelled(overview_rows(run), width)]
     if len(done):
@@ -216,7 +215,7 @@ def _of(summary: Mapping[str, float], name: str) -> str:
 
 def _curves(run: RunTables, jobs: PlainColumns, width: int) -> str:
     """Return utilisation and queue over time as sparklines."""
-    timeline = PlainColumns(timeline_arrays(run))
+    timeline = PlainColumns(run.timeline_arrays())
     window, bins = m.span(jobs), width - 2 * LABEL - 2
     rows = []
     for kind in m.types(timeline):

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from simsched.report.html.study_charts import ChartLine
+    from simsched.report.html.charts import ChartLine
     from simsched.report.metrics.intervals import Interval
     from simsched.study.spec.study import Study
     from simsched.study.stats import PairedDifference
@@ -72,6 +72,7 @@ class Grid:
         self.axes = [name for name in labels if len(labels[name]) > 1]
         numeric = [n for n in self.axes if all(isinstance(label, int | float) for label in labels[n])]
         self.x: str | None = next(iter(numeric or self.axes[-1:]), None)
+        self._compared = None if self.x in numeric else self.x
         others = [name for name in self.axes if name != self.x]
         words = [name for name in others if name not in numeric]
         self.series: str | None = next(iter(words or others), None)
@@ -79,17 +80,11 @@ class Grid:
         self.labels = labels
         self._means: dict[tuple[tuple[Any, ...], str], Interval] = {}
         seeds = len(result.record["seeds"])
-        self.several = seeds > 1 and self._seeds_differ()
+        # a missing figure counts as a value
+        differ = (runs["mean_wait"].nunique(dropna=False) > 1 for runs in self._groups.values())
+        self.several = seeds > 1 and ("mean_wait" not in self.frame or self.frame.empty or any(differ))
         self.one_seed = "Every seed gave the same result" if seeds > 1 else "One seed"
         self.noise = "within the effect of shaking" if result.record.get("shaken") else NOISE
-
-    def _seeds_differ(self) -> bool:
-        """Whether the seeds of any combination differ in their mean wait; a missing one counts as a value."""
-        columns = [column(name) for name in self.axes]
-        if "mean_wait" not in self.frame or not len(self.frame):
-            return True
-        groups = self.frame.groupby(columns, sort=False) if columns else [((), self.frame)]
-        return any(group["mean_wait"].nunique(dropna=False) > 1 for _, group in groups)
 
     def has(self, name: str) -> bool:
         """Whether any run has a figure."""
@@ -138,7 +133,8 @@ class Grid:
         seconds, scale = human.time_unit(high) if unit == "s" else (1.0, unit)
         factor = 100.0 if unit == "share" else 1.0 / seconds
         made = []
-        for rest in _products([(axis, self.labels[axis]) for axis in self.rest]):
+        for row in product(*(self.labels[axis] for axis in self.rest)):
+            rest = dict(zip(self.rest, row, strict=True))
             title = ", ".join(f"{axis} {label}" for axis, label in rest.items())
             series = self.labels[self.series] if self.series else [None]
             lines = [self._line(name, rest, label, factor) for label in series]
@@ -146,7 +142,7 @@ class Grid:
         return [facet for facet in made if facet[1]]
 
     def _line(self, name: str, rest: dict[str, Any], label: Any, factor: float) -> ChartLine:
-        from simsched.report.html.study_charts import ChartLine
+        from simsched.report.html.charts import ChartLine
 
         fixed = {**rest, **({self.series: label} if self.series else {})}
         places = []
@@ -163,7 +159,7 @@ class Grid:
 
     def verdicts(self, name: str) -> Iterator[SettingComparison]:
         """Compare each setting of the series with the first one, combination by combination."""
-        axis = self.series or (None if self._is_numeric(self.x) else self.x)
+        axis = self.series or self._compared
         if axis is None or not self.has(name) or len(self._groups) > MAX_COMBINATIONS:
             return
         base, *others = self.labels[axis]
@@ -176,9 +172,6 @@ class Grid:
                     counts[self._verdict(against, runs, name)] += 1
             if sum(counts.values()):
                 yield SettingComparison(f"{axis} {label}", f"{axis} {base}", counts)
-
-    def _is_numeric(self, axis: str | None) -> bool:
-        return axis is None or all(isinstance(label, int | float) for label in self.labels[axis])
 
     def _verdict(self, base: pd.DataFrame, runs: pd.DataFrame, name: str) -> str:
         both = base[[SEED, name]].merge(runs[[SEED, name]], on=SEED)
@@ -208,11 +201,6 @@ def _as_in(frame: pd.DataFrame, name: str, labels: Sequence[Any]) -> list[Any]:
     """Return the labels of an axis as its column has them: all as texts if one is a text."""
     texts = any(isinstance(label, str) for label in labels) and column(name) in frame
     return [str(label) for label in labels] if texts else list(labels)
-
-
-def _products(axes: Sequence[tuple[str, Sequence[Any]]]) -> list[dict[str, Any]]:
-    names = [name for name, _ in axes]
-    return [dict(zip(names, row, strict=True)) for row in product(*(labels for _, labels in axes))]
 
 
 # ------------------------------------------------------------ the best setting

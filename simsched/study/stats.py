@@ -62,8 +62,7 @@ class PairedDifference:
     @property
     def within_noise(self) -> bool:
         """Whether the interval contains 0 or is unknown (fewer than two pairs)."""
-        low, high = self.interval.low, self.interval.high
-        return not (low > 0 or high < 0)
+        return not self.interval.excludes(0.0)
 
     @property
     def verdict(self) -> str:

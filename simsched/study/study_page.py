@@ -48,7 +48,11 @@ def page(result: StudyResult) -> str:
     ConfigError
         if Bokeh is not installed.
     """
-    plot_bokeh, plot_compare = _bokeh()
+    try:
+        from simsched.report.html import charts as plot_bokeh
+        from simsched.report.html import compare_section as plot_compare
+    except ModuleNotFoundError as error:
+        raise needs("an HTML page", error, extra="plot") from None
     grid = Grid(result)
     charts: list[dict[str, Any]] = []
     few = _few(result, grid)
@@ -67,17 +71,7 @@ def page(result: StudyResult) -> str:
         which = f"{len(few)} of the {result.record['counts']['runs']:,} runs of the study: {named}."
         body += plot_compare.comparison([run for run, _ in few], charts, which)
         links += '<a href="#comparison">Job by job</a>'
-    data = plot_bokeh.dump(plot_bokeh.page_data(charts))
-    return markup.frame(result.name, links, body, data, plot_bokeh.bokeh_script())
-
-
-def _bokeh() -> tuple[Any, Any]:
-    try:
-        from simsched.report.html import charts as plot_bokeh
-        from simsched.report.html import compare_section as plot_compare
-    except ModuleNotFoundError as error:
-        raise needs("an HTML page", error, extra="plot") from None
-    return plot_bokeh, plot_compare
+    return plot_bokeh.whole_page(result.name, links, body, charts)
 
 
 def _lead(result: StudyResult) -> str:
@@ -152,12 +146,11 @@ def _in_words(grid: Grid) -> str:
 
 
 def _charts(grid: Grid, charts: list[dict[str, Any]]) -> str:
-    from simsched.report.html import charts as plot_bokeh
-    from simsched.report.html.study_charts import lines_chart
+    from simsched.report.html.charts import Charts, lines_chart
 
     if grid.x is None:
         return ""
-    drawn, panels = plot_bokeh.Charts(), []
+    drawn, panels = Charts(), []
     names = [name for name in FIGURES if grid.has(name)]
     for number, name in enumerate(names):
         unit = metric(name).unit

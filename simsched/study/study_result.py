@@ -147,19 +147,14 @@ class StudyResult:
         return f"select t.run, r.key, {axes}r.seed, t.* exclude (run) from {{name}} t join runs r using (run)"  # noqa: S608
 
     def _read(self, name: str) -> pd.DataFrame:
-        import duckdb
-
-        from simsched.files import glob_free
+        from simsched.report.data.column_arrays import open_parquet
 
         file = self.path / name
         if not file.is_file():
             raise RunError(f"{name} is missing", where=str(self.path), expected="a finished study")
-        with duckdb.connect() as con:
-            try:
-                frame: pd.DataFrame = con.read_parquet(glob_free(file)).df()
-            except (duckdb.Error, ValueError) as error:  # ValueError: a message that is not UTF-8
-                raise RunError(f"cannot be read: {first_line(error)}", where=str(file)) from None
-            return frame
+        with open_parquet(file, ()) as (con, _):
+            frame: pd.DataFrame = con.table("t").df()
+        return frame
 
 
 def load_study_result(directory: str | Path) -> StudyResult:

@@ -104,3 +104,19 @@ def test_the_outage_in_the_way_is_named(tmp_path, capsys, monkeypatch):
     )
     answer = json.loads(typed(capsys, "run", "13", "--format", "json")[1])[0]
     assert answer["outages"] == [{"ranks": "3", "kind": "drain", "start": 0, "end": 700}]
+
+
+def test_jobs_without_a_queue_or_user_are_a_group_of_their_own(tmp_path, capsys):
+    jobs = [
+        {"shape": "slot=4/node", "duration": "1h", "runtime": "1h", **more}
+        for more in ({"user": "ann"}, {"user": "ann"}, {}, {"queue": "q"})
+    ]
+    (tmp_path / "jobs.yaml").write_text(json.dumps({"jobs": jobs}))
+    run = str(tmp_path / "run")
+    assert main(["run", "tiny", str(tmp_path / "jobs.yaml"), "-o", run, "--quiet"]) == 0
+    assert main(["why", run, "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert {queue: sum(hours.values()) for queue, hours in found["by_queue"].items()} == {"-": 3, "q": 3}
+    assert {user: sum(hours.values()) for user, hours in found["by_user"].items()} == {"-": 5, "ann": 1}
+    assert main(["report", run, f"again={run}", "--by", "user"]) == 0
+    assert capsys.readouterr().out.count("\n-  ") == 1

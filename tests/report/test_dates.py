@@ -99,6 +99,13 @@ def test_a_gantt_view_takes_dates(runs):
             part_of(dated, chart(dated), odd)
 
 
+def test_a_figure_takes_dates_as_texts(runs):
+    dated, plain = runs
+    assert dated.plot("gantt", start="2024-03-31", end="2024-03-31T23:00").axes[0].get_xlim() == (15, 37)
+    with pytest.raises(ConfigError, match="has no dates"):
+        plain.plot("gantt", start="2024-03-31")
+
+
 def test_warm_up_and_drain_take_dates(runs, capsys):
     assert main(["report", "dated", "--warm-up", "2024-03-31", "--drain", "2024-04-01", "--by", "job"]) == 0
     out = capsys.readouterr().out

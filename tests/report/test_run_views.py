@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 
+import pandas as pd
 import pytest
 
 import simsched as ss
@@ -156,12 +157,14 @@ ASKED = {
     "compare": lambda run: run.compare(run),
     "inputs": lambda run: [(type(one).__name__, len(one.index) if i == 0 else one.jobs) for i, one in
                            enumerate(run.inputs())],
+    "job_arrays": lambda run: pd.DataFrame(run.job_arrays(["id", "user", "submit", "start", "result"])),
     "metric": lambda run: run.metric("mean_wait"),
     "of_jobs": lambda run: len(run.of_jobs([0, 1, 2]).jobs),
     "page": lambda run: re.sub(OF_THE_COMMAND, "", run.page()),
     "plot": lambda run: [pixels(run.plot(kind)) for kind in ("gantt", "room", "map", "waits", "users")],
     "plot_wait": lambda run: pixels(run.plot_wait(waited(run)[0])),
     "section": lambda run: run.section(Lines()),
+    "timeline_arrays": lambda run: pd.DataFrame(run.timeline_arrays())[list(run.timeline)],
     "steady": lambda run: run.steady(60, 60).summary,
     "waits": lambda run: run.waits(),
     "why": lambda run: [run.why(job) for job in waited(run)],

@@ -7,12 +7,12 @@ more than `MAX_JOBS_SHOWN` rectangles is drawn as the use of each node over time
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from simsched.errors import ConfigError, RunError, did_you_mean
-from simsched.formats.rfc.clock import DateText, seconds_on
+from simsched.formats.rfc.clock import DateText, parse_when, seconds_on
 from simsched.formats.rfc.hostlist import Hostlist
 from simsched.formats.rfc.idset import Idset
 from simsched.report.columns import COLOURS
@@ -21,6 +21,8 @@ from simsched.report.metrics.classes import size_class
 from simsched.report.metrics.metrics import span
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
     import pandas as pd
 
@@ -64,6 +66,28 @@ class GanttView:
         times = (self.start, self.end)
         if all(isinstance(time, int | float) for time in times) and times[1] <= times[0]:  # type: ignore[operator]
             raise ConfigError("the view ends before it begins", expected="an end after the start")
+
+
+def view_of(
+    start: When | str | None = None,
+    end: When | str | None = None,
+    *,
+    users: str | Sequence[str] | None = None,
+    queues: str | Sequence[str] | None = None,
+    where: tuple[str, str] = ("start", "end"),
+    **more: Any,
+) -> GanttView | None:
+    """Return the view of the fields that are given, times also as texts; None without any.
+
+    `where` names the two times in messages, and `more` are the other fields.
+    """
+    times = (parse_when(time, at) if isinstance(time, str) else time
+             for time, at in zip((start, end), where, strict=True))  # fmt: skip
+    several = ((one,) if isinstance(one, str) else tuple(map(str, one or ())) for one in (users, queues))
+    names = ("start", "end", "users", "queues")
+    chosen = {**dict(zip(names, (*times, *several), strict=True)), **more}
+    given: dict[str, Any] = {name: value for name, value in chosen.items() if value not in (None, ())}
+    return GanttView(**given) if given else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,7 @@ import numpy as np
 
 from simsched.formats.rfc.idset import Idset
 from simsched.report.columns import OUTAGES
-from simsched.report.data.column_arrays import read_columns
-from simsched.report.data.frames import shaped
+from simsched.report.data.column_arrays import read_columns, shaped
 from simsched.simulation.options.run_config import from_document
 from simsched.simulation.outages.outages import FAILURE, Outage
 
@@ -22,48 +21,26 @@ if TYPE_CHECKING:
 FAILURES = "failures.parquet"
 
 
-def outages_of(folder: Path | None, config: Mapping[str, Any]) -> pd.DataFrame:
-    """Return one row per node and outage, ordered by start; the columns are `columns.OUTAGES`.
+def outages_in(folder: Path | None, config: Mapping[str, Any]) -> tuple[Outage, ...]:
+    """Return the outages of a run, the planned ones first.
 
-    `folder` is the run directory, and `config` the configuration of the run.
-
-    Runs of versions without ``failures.parquet`` have only the planned outages.
+    `folder` is the run directory, and `config` the configuration of the run.  Runs of versions without
+    ``failures.parquet`` have only the planned outages.
     """
+    planned = from_document({"outages": config.get("outages", [])}, "run.json").get("outages", ())
+    file = folder / FAILURES if folder else None
+    if file is None or not file.is_file():
+        return tuple(planned)
+    read = read_columns(file, {column.name: column.kind for column in OUTAGES[:3]})
+    rows = zip(*(column.tolist() for column in read.values()), strict=True)
+    return (*planned, *(Outage(Idset.from_ids([rank]), start, end, FAILURE) for rank, start, end in rows))
+
+
+def outages_of(folder: Path | None, config: Mapping[str, Any]) -> pd.DataFrame:
+    """Return one row per node and outage, ordered by start; the columns are `columns.OUTAGES`."""
     import pandas as pd
 
-    planned = [
-        (rank, float(outage.start), float(outage.end), outage.kind)
-        for outage in _planned(config)
-        for rank in outage.ranks
-    ]
-    rows = [*planned, *((rank, start, end, FAILURE) for rank, start, end in _failures(folder))]
+    rows = [(rank, one.start, one.end, one.kind) for one in outages_in(folder, config) for rank in one.ranks]
     frame = pd.DataFrame(rows, columns=[column.name for column in OUTAGES])
     frame = frame.astype({"rank": np.int64, "start": np.float64, "end": np.float64})
     return shaped(frame.sort_values(["start", "rank"], kind="stable", ignore_index=True), OUTAGES)
-
-
-def outages_within(
-    folder: Path | None, config: Mapping[str, Any], start: float, end: float
-) -> tuple[Outage, ...]:
-    """Return the outages, planned or by chance, that overlap with some time (seconds) of a run."""
-    planned = tuple(one for one in _planned(config) if one.start <= end and one.end >= start)
-    random = (
-        Outage(Idset.from_ids([rank]), begin, until, FAILURE)
-        for rank, begin, until in _failures(folder)
-        if begin <= end and until >= start
-    )
-    return (*planned, *random)
-
-
-def _planned(config: Mapping[str, Any]) -> tuple[Outage, ...]:
-    options = from_document({"outages": config.get("outages", [])}, "run.json")
-    return tuple(options.get("outages", ()))
-
-
-def _failures(folder: Path | None) -> list[tuple[int, float, float]]:
-    """Return the random failures: rank, start, end."""
-    file = folder / FAILURES if folder else None
-    if file is None or not file.is_file():
-        return []
-    read = read_columns(file, {column.name: column.kind for column in OUTAGES[:3]})
-    return list(zip(*(column.tolist() for column in read.values()), strict=True))

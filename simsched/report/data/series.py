@@ -46,20 +46,14 @@ def binned(
     return edges, means
 
 
-def busiest(timeline: pd.DataFrame, column: str, edges: Floats) -> Floats:
+def busiest(timeline: Table, column: str, edges: Floats) -> Floats:
     """Return the maximum of a step function in each bin; NaN before the first row."""
-    time = timeline["time"].to_numpy(dtype=np.float64)
-    if not len(time):
-        return np.full(len(edges) - 1, np.nan)
-    values = timeline[column].to_numpy(dtype=np.float64)
-    first = np.searchsorted(time, edges[:-1], side="right") - 1
+    time = floats(timeline, "time")
+    first = np.maximum(np.searchsorted(time, edges[:-1], side="right") - 1, 0)
     last = np.searchsorted(time, edges[1:], side="left")
-    top = np.full(len(edges) - 1, np.nan)
-    for i, (lo, hi) in enumerate(zip(first, last, strict=True)):
-        part = values[max(lo, 0) : hi]
-        if len(part):
-            top[i] = part.max()
-    return top
+    values = np.append(floats(timeline, column), np.nan)  # a bin may end behind the last row
+    tops = np.maximum.reduceat(values, np.stack([first, last], axis=1).ravel())[::2]
+    return np.where(first < last, tops, np.nan)
 
 
 def types_in_use(run: RunTables) -> list[str]:

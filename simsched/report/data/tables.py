@@ -18,21 +18,25 @@ from simsched.arguments import check, check_path, check_real, wrong
 from simsched.errors import FormatError, RunError, SimschedError, did_you_mean
 from simsched.formats.rfc.clock import Clock, clock_of
 from simsched.formats.text.json_text import load_json
-from simsched.report.columns import JOBS, LIMITS, NODES, REQUIRED_JOBS, TIMELINE
-from simsched.report.data.column_arrays import check_jobs, check_timeline, read_columns
-from simsched.report.data.frames import read_frame, shaped
+from simsched.report.columns import JOBS, LIMITS, NODES, REQUIRED_JOBS, TIMELINE, Column
+from simsched.report.data.column_arrays import check_jobs, check_timeline, read_columns, read_frame, shaped
 from simsched.simulation.record.run_directory import check_format
 from simsched.simulation.record.run_origin import check_parts
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     import numpy.typing as npt
     import pandas as pd
 
     from simsched.graph.cluster import Cluster
+    from simsched.report.data.column_arrays import Arrays
     from simsched.simulation.record.run_directory import RunResult
     from simsched.workload.job import Workload
+
+
+ENERGY = Column("recorded_energy", "float", "J", "energy in the trace; a run without energies lacks it")
+GROUP = Column("limit_group", "float", "", "the group of `columns.LIMITS`; a run without such waits lacks it")
 
 
 class RunTables:
@@ -162,6 +166,30 @@ class RunTables:
         check_timeline(frame, file)
         return frame
 
+    def job_arrays(self, names: Collection[str]) -> Arrays:
+        """Return columns of the jobs, ``result`` among them, as arrays; a missing text is None.
+
+        They are read without the frame of jobs, unless that has been read or cut.  The recorded energies and
+        the groups under limits are NaN in a run without them.  RunError as for `jobs`.
+        """
+        kinds = {column.name: column.kind for column in (*JOBS, ENERGY, GROUP) if column.name in names}
+        if "jobs" in self.__dict__ or self.path is None:
+            blank = np.full(len(self.jobs), np.nan)
+            return {name: _array(self.jobs[name]) if name in self.jobs else blank for name in kinds}
+        file = self.path / "jobs.parquet"
+        found = read_columns(file, kinds, REQUIRED_JOBS)
+        check_jobs(found, found["result"] == "DROPPED", file)
+        return found
+
+    def timeline_arrays(self) -> Arrays:
+        """Return the numbers of the timeline as arrays, without its frame; RunError as for `timeline`."""
+        if "timeline" in self.__dict__ or self.path is None:
+            return {str(name): _array(column) for name, column in self.timeline.items()}
+        file = self.path / "timeline.parquet"
+        found = read_columns(file, None, {"time"})
+        check_timeline(found, file)
+        return found
+
     @cached_property
     def summary(self) -> dict[str, float]:
         """Figures by name (`summary.METRICS`): from ``summary.json``, or computed if it is missing."""
@@ -178,14 +206,8 @@ class RunTables:
         clock = Clock.from_dict(self.meta.get("clock"))
         if clock is not None:
             return clock
-        submits = self._submits()  # a run of an earlier version whose times are dates
+        submits = self.job_arrays(("submit", "result"))["submit"]  # of a version whose times are dates
         return clock_of({}, float(np.fmin.reduce(submits))) if len(submits) else None
-
-    def _submits(self) -> npt.NDArray[np.float64]:
-        """Return the submit times (s) without the frame of jobs, unless that has been read or cut."""
-        if "jobs" in self.__dict__ or self.path is None:
-            return self.jobs["submit"].to_numpy()
-        return read_columns(self._file("jobs.parquet"), {"submit": "float"})["submit"]
 
     @property
     def warm_up(self) -> float:
@@ -330,6 +352,13 @@ class RunTables:
         if self.path is None:
             raise RunError(f"this run was never saved and has no {name}")
         return self.path / name
+
+
+def _array(column: Any) -> npt.NDArray[Any]:
+    """Return a column of a frame; a missing text is None."""
+    if column.dtype.kind in "ifb":
+        return np.asarray(column)
+    return np.array(column.astype(object).where(column.notna(), None), dtype=object)
 
 
 def nodes_frame(columns: Mapping[str, Any]) -> pd.DataFrame:

@@ -54,11 +54,10 @@ def trace_text(
 
 
 def _text(events: Iterable[dict[str, Any]]) -> Iterator[str]:
-    yield '{"displayTimeUnit": "ms", "traceEvents": [\n'
-    first = True
+    begin = '{"displayTimeUnit": "ms", "traceEvents": [\n'
     for event in events:
-        yield ("" if first else ",\n") + json.dumps(event, ensure_ascii=False, allow_nan=False)
-        first = False
+        yield begin + json.dumps(event, ensure_ascii=False, allow_nan=False)
+        begin = ",\n"
     yield "\n]}\n"
 
 

@@ -267,3 +267,12 @@ def stamp_of(path: Path, dpi: int) -> dict[str, Any]:
     if not 1 <= dpi <= MAX_DPI:
         raise ConfigError(f"{dpi} dots per inch", expected=f"1 to {MAX_DPI}")
     return {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(ending, {"Software": "simsched"})
+
+
+def plain_log_axis(axis: Any) -> None:
+    """Write the numbers of a logarithmic axis as numbers."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.12g}"))
+    axis.set_minor_formatter(NullFormatter())

@@ -13,7 +13,6 @@ from simsched.errors import RunError
 from simsched.report import palette
 from simsched.report.data.series import binned, busiest, types_in_use
 from simsched.report.figures.date_axis import mark_dates, mark_weeks
-from simsched.report.figures.legends import legend_above
 from simsched.report.metrics import metrics as m
 from simsched.report.metrics.classes import weekdays
 from simsched.report.metrics.spread import node_seconds
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
 
     from simsched.formats.rfc.clock import Clock
     from simsched.report.data.tables import RunTables
+
 
 Figure = Any
 Axes = Any
@@ -164,3 +164,27 @@ def cluster_map(figure: Figure, runs: Sequence[RunTables]) -> None:
     whole = human.seconds(high - low)
     axes.set_title(f"{run.name}: {human.plural(kind)} of each node in use, {whole} in all")
     figure.colorbar(image, ax=axes, label="% of the makespan", fraction=0.03, shrink=0.8)
+
+
+# --- legends above the charts, where they cover no data
+
+
+LETTER, KEY, LINE = 0.6, 4.0, 1.5
+"""Width of a letter, and of a key with its margins, and height of a line, in sizes of the font."""
+
+
+def legend_above(axes: Axes, handles: Sequence[Any] | None = None, **style: Any) -> None:
+    """Draw the legend of a chart above it, in as many columns as fit the figure, which grows by more lines.
+
+    `handles` are its entries (default: what has a label in the chart), `style` is for matplotlib.
+    """
+    entries = axes.get_legend_handles_labels()[0] if handles is None else list(handles)
+    if not entries:
+        return
+    letters = max(len(str(one.get_label())) for one in entries)
+    size = axes.xaxis.label.get_size() / 72
+    width, height = axes.figure.get_size_inches()
+    columns = max(1, min(len(entries), int(width / (size * (LETTER * letters + KEY)))))
+    lines = -(-len(entries) // columns)
+    axes.figure.set_size_inches(width, height + (lines - 1) * LINE * size)
+    axes.figure.legend(handles=entries, loc="outside upper right", ncols=columns, **style)

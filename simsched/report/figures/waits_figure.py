@@ -11,8 +11,7 @@ from simsched import human
 from simsched.errors import RunError
 from simsched.report import palette
 from simsched.report.figures.date_axis import mark_dates
-from simsched.report.figures.legends import legend_above
-from simsched.report.figures.over_time import time_axis
+from simsched.report.figures.over_time import legend_above, time_axis
 from simsched.report.waiting.job_answer import SHORT
 from simsched.report.waiting.noted_limits import LIMIT
 from simsched.report.waiting.wait_totals import waits_over_time

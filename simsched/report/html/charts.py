@@ -6,6 +6,7 @@ view (assets/page.js), so a million jobs zoom as fast as a thousand.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,7 @@ from bokeh.models import (
     Text,
     WheelZoomTool,
 )
+from bokeh.models.annotations import Whisker
 from bokeh.models.annotations.legends import ColorBar
 from bokeh.palettes import Cividis256
 from bokeh.plotting import figure
@@ -39,9 +41,13 @@ from bokeh.resources import Resources
 
 from simsched import human
 from simsched.report import palette
+from simsched.report.html import markup
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from simsched.report.data.gantt import Chart
+
 
 Figure = Any
 QUEUE_LINES = {
@@ -88,19 +94,12 @@ def _style(model: Model) -> str:
     return styles.get(name, "")
 
 
-def bokeh_script() -> str:
-    """Return the core of BokehJS as a script for the page, which loads nothing from elsewhere."""
-    return str(Resources(mode="inline", components=["bokeh"]).js_raw[0])
-
-
-def dump(value: Any) -> str:
-    """Return JSON that is safe inside a script element of a page."""
-    return str(serialize_json(value)).replace("<", "\\u003c")
-
-
-def page_data(charts: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the data for the script of a page: charts, colours of categories, and those of shares."""
-    return {"charts": charts, "cycle": list(palette.CYCLE), "ramp": list(Cividis256[::4])}
+def whole_page(title: str, links: str, body: str, charts: list[dict[str, Any]]) -> str:
+    """Return a page around a body, with its charts and the core of BokehJS, which loads nothing."""
+    content = {"charts": charts, "cycle": list(palette.CYCLE), "ramp": list(Cividis256[::4])}
+    data = str(serialize_json(content)).replace("<", "\\u003c")  # safe inside a script element
+    script = str(Resources(mode="inline", components=["bokeh"]).js_raw[0])
+    return markup.frame(title, links, body, data, script)
 
 
 def empty_chart(x: str, y: str, height: int = 260, **options: Any) -> Figure:
@@ -321,3 +320,67 @@ def bar_chart(names: list[str], values: list[float], label: str, colours: list[s
     chart.xgrid.grid_line_alpha = 0.6
     chart.add_tools(HoverTool(tooltips=[("", "@y"), (label, "@x{0,0.[00]}")]))
     return chart
+
+
+# --- charts of a study: a figure over an axis, one line per setting of another axis, with intervals
+
+
+BESIDE = 0.5
+"""Share of the width of a name over which the dots of several lines are spread."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChartLine:
+    """One line of a chart: its name, and at each place the mean and the ends of its interval."""
+
+    name: str
+    at: tuple[Any, ...]
+    mean: tuple[float, ...]
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+
+
+def lines_chart(lines: Sequence[ChartLine], x: str, y: str, colours: Sequence[str]) -> Figure:
+    """Return lines over numbers, or dots side by side over names in the given order.
+
+    There are no values between two names, so no line joins them.  An interval is a whisker; an
+    unknown one (NaN) is not drawn.
+    """
+    names = list(dict.fromkeys(at for line in lines for at in line.at))
+    numbers = all(isinstance(at, int | float) for at in names)
+    options: dict[str, Any] = {} if numbers else {"x_range": [str(name) for name in names]}
+    chart = empty_chart(x, y, **options)
+    for number, (line, colour) in enumerate(zip(lines, colours, strict=True)):
+        aside = None if numbers else (number - (len(lines) - 1) / 2) * BESIDE / len(lines)
+        chart.add_layout(_draw(chart, line, colour, aside))
+    chart.yaxis.formatter = NumeralTickFormatter(format="0,0.[00]")
+    if numbers:
+        chart.xaxis.ticker = sorted(names) if len(names) <= 12 else chart.xaxis.ticker
+        chart.xaxis.major_label_overrides = {}
+    elif max(map(len, options["x_range"]), default=0) > 12:
+        chart.xaxis.major_label_orientation = 0.6
+    tips = [
+        ("", "@name"),
+        (x, "@label"),
+        (y, "@mean{0,0.[00]}"),
+        ("interval", "@low{0,0.[00]} to @high{0,0.[00]}"),
+    ]
+    chart.add_tools(HoverTool(tooltips=tips))
+    values = (value for line in lines for value in (*line.mean, *line.low))
+    chart.y_range.start = min([0.0, *filter(math.isfinite, values)])
+    return chart
+
+
+def _draw(chart: Figure, line: ChartLine, colour: str, aside: float | None) -> Any:
+    """Draw one line over numbers, or its dots, shifted by `aside`, over names; return its whiskers."""
+    at = list(line.at) if aside is None else [(str(name), aside) for name in line.at]
+    known: dict[str, Any] = {"x": at, "mean": list(line.mean), "name": [line.name] * len(at)}
+    labels = [str(name) for name in line.at]
+    source = ColumnDataSource({**known, "label": labels, "low": list(line.low), "high": list(line.high)})
+    if aside is None:
+        chart.line("x", "mean", source=source, color=colour, line_width=2, name=line.name)
+    chart.scatter("x", "mean", source=source, color=colour, size=6)
+    whisker: Any = Whisker(base="x", lower="low", upper="high", source=source, line_color=colour)
+    for head in (whisker.upper_head, whisker.lower_head):
+        head.update(size=6, line_color=colour)
+    return whisker

@@ -128,11 +128,12 @@ def _figures(runs: Sequence[RunTables], pairs: Sequence[Comparison]) -> str:
     rows = []
     for name, values in figures_of(runs):
         if any(math.isfinite(v) and v for v in values):
-            known, noise = metric(name), ["", *(_noise(name, found) for found in pairs)]
+            known, interval = metric(name), WITH_INTERVAL.get(name)
+            noise = [noise_text(getattr(one, interval)) if interval and one.jobs else "" for one in pairs]
             title, label = escape(known.meaning), escape(name.replace("_", " "))
             figures = (
                 _figure(value, values[0], known.unit, known.better, noise=text)
-                for value, text in zip(values, noise, strict=True)
+                for value, text in zip(values, ["", *noise], strict=True)
             )
             rows.append([f'<td class="text" title="{title}">{label}</td>', *figures])
     head = [(name, "cell") for name in ("figure", *(run.name for run in runs))]
@@ -184,11 +185,6 @@ def _by_group(runs: Sequence[RunTables]) -> str:
             heading = f"Waits by {title}: {run.name} against {base.name}"
             made.append(markup.table(f"cmp-{key}-{number}", heading, head, markup.group_rows(table), NOTE))
     return "".join(made)
-
-
-def _noise(name: str, found: Comparison) -> str:
-    """Return ``within noise`` for a figure whose difference has an interval that contains zero."""
-    return noise_text(getattr(found, WITH_INTERVAL[name])) if name in WITH_INTERVAL and found.jobs else ""
 
 
 def _figure(value: float, base: float, unit: str, better: int, *, noise: str = "") -> str:

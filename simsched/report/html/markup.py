@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from html import escape
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -82,25 +83,21 @@ The CSV button of a chart or table downloads its data.</footer>
 
 def cards(run: RunTables) -> str:
     """Return the cards at the top of a run, one per known figure."""
-    shown = {name: human.quantity(value, metric(name).unit) for name, value in run.summary.items()}
+    figures = {name: human.quantity(value, metric(name).unit) for name, value in run.summary.items()}
+    shown = defaultdict(lambda: human.MISSING, figures)
     ignored = run.summary.get("jobs_dropped", 0.0)
     shown["jobs"] = human.quantity(run.summary.get("jobs", math.nan) - ignored, "jobs")
     made = []
     for label, name, under in CARDS:
-        value = shown.get(name, human.MISSING)
+        value = shown[name]
         if value != human.MISSING:
-            small = under.format_map(_Missing(shown))
+            small = under.format_map(shown)
             hint = escape(metric(name).meaning)
             made.append(
                 f'<div class="card" title="{hint}"><dt>{label}</dt>'
                 f"<dd>{escape(value.removesuffix(' jobs'))}<small>{escape(small)}</small></dd></div>"
             )
     return f'<dl class="cards">{"".join(made)}</dl>'
-
-
-class _Missing(dict[str, str]):
-    def __missing__(self, key: str) -> str:
-        return human.MISSING
 
 
 def panel(

@@ -10,7 +10,6 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from simsched.extras import needs
-from simsched.report.html import markup
 from simsched.report.section_plugins import section_markup
 
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ def page(runs: Sequence[RunTables], sections: Sequence[str | ReportSection] = ()
     """
     try:
         from simsched.report.html import compare_section, run_section
-        from simsched.report.html.charts import bokeh_script, dump, page_data
+        from simsched.report.html.charts import whole_page
         from simsched.report.html.islands import Islands
     except ModuleNotFoundError as error:
         raise needs("an HTML page", error, extra="plot") from None
@@ -41,12 +40,7 @@ def page(runs: Sequence[RunTables], sections: Sequence[str | ReportSection] = ()
     parts += [run_section.run_section(run, f"r{i}", charts, islands) for i, run in enumerate(runs)]
     parts += [section_markup(run, section) for section in sections for run in runs]
     title = runs[0].name if len(runs) == 1 else f"{len(runs)} runs compared"
-    data = dump(page_data(charts))
     parts.append(islands.html())
-    return markup.frame(title, _links(runs), "\n".join(parts), data, bokeh_script())
-
-
-def _links(runs: Sequence[RunTables]) -> str:
     links = ['<a href="#comparison">Comparison</a>'] if len(runs) > 1 else []
     links += [f'<a href="#run-r{i}">{escape(run.name)}</a>' for i, run in enumerate(runs)]
-    return "".join(links)
+    return whole_page(title, "".join(links), "\n".join(parts), charts)

@@ -12,7 +12,7 @@ from simsched.report import palette
 from simsched.report.columns import COLOURS, HELD, RESULTS
 from simsched.report.data.gantt import Chart, chart
 from simsched.report.data.gantt_view import MAX_JOBS_SHOWN
-from simsched.report.data.series import types_in_use
+from simsched.report.data.series import binned, busiest, types_in_use
 from simsched.report.html import job_section, markup, room_section
 from simsched.report.html.charts import QUEUE_LINES, Charts, time_charts
 from simsched.report.html.islands import Packed, pack, tick_of, ticks
@@ -119,19 +119,12 @@ def thinned(timeline: pd.DataFrame) -> pd.DataFrame:
     """Return a timeline of at most `MOST_ROWS` rows: means over equal parts of time, and longest queues."""
     if len(timeline) <= MOST_ROWS:
         return timeline
-    time = timeline["time"].to_numpy(dtype=np.float64)
-    edges = np.linspace(time[0], time[-1], MOST_ROWS)
-    row = np.searchsorted(time, edges, side="right") - 1
-    lengths = np.diff(time)
-    made: dict[str, npt.NDArray[np.float64]] = {"time": edges}
-    for name in timeline.columns.drop("time"):
-        values = timeline[name].to_numpy(dtype=np.float64)
-        if str(name).startswith("queued"):
-            made[str(name)] = np.maximum.reduceat(values, row)
-            continue
-        passed = np.concatenate(([0.0], np.cumsum(values[:-1] * lengths)))
-        until = passed[row] + values[row] * (edges - time[row])
-        made[str(name)] = np.append(np.diff(until) / np.diff(edges), values[-1])
+    edges = np.linspace(timeline["time"].iloc[0], timeline["time"].iloc[-1], MOST_ROWS)
+    made = {"time": edges}
+    for name in map(str, timeline.columns.drop("time")):
+        queue = name.startswith("queued")
+        parts = busiest(timeline, name, edges) if queue else binned(timeline, name, MOST_ROWS - 1)[1]
+        made[name] = np.append(parts, timeline[name].iloc[-1])
     return pd.DataFrame(made)
 
 

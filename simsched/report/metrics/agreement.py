@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from simsched.declare.answers import OrNull  # noqa: TC001 (of the JSON Schema)
-from simsched.report.metrics.classes import GROUPS
+from simsched.report.metrics.classes import group_of
 from simsched.report.metrics.intervals import DAY, Interval, mean_interval, periods_of
-from simsched.report.metrics.metrics import NO_KEY, TAU, measured
+from simsched.report.metrics.metrics import TAU, measured
 from simsched.report.metrics.plain_columns import floats
 
 if TYPE_CHECKING:
@@ -94,7 +94,6 @@ def agreement(jobs: Table) -> Agreement | None:
     if not len(both):
         return None
     found, real, submits = (floats(both, name) for name in ("wait", "recorded_wait", "submit"))
-    ratio = log_ratios(found, real)
     days = np.unique((submits - submits.min()) // DAY, return_inverse=True)[1].ravel()
     daily, recorded_daily = (np.bincount(days, waits) / np.bincount(days) for waits in (found, real))
     return Agreement(
@@ -103,9 +102,8 @@ def agreement(jobs: Table) -> Agreement | None:
         _figures(both, found),
         mean_interval(found - real, periods_of(submits)),
         spearman(found, real),
-        float((np.abs(found - real) <= NEAR).mean()),
-        float((ratio <= math.log(2) + 1e-12).mean()),
-        math.exp(float(ratio.mean())),
+        *_shares_near(found, real),
+        math.exp(float(log_ratios(found, real).mean())),
         len(daily),
         float(np.abs(daily - recorded_daily).mean()),
         spearman(daily, recorded_daily),
@@ -126,6 +124,12 @@ def _figures(both: Table, waits: Floats) -> WaitFigures:
         float(slowdown.mean()),
         work / span if span else math.nan,
     )
+
+
+def _shares_near(found: Floats, real: Floats) -> tuple[float, float]:
+    """Return the shares of waits that differ by at most `NEAR`, and by at most a factor of two."""
+    within_twofold = log_ratios(found, real) <= math.log(2) + 1e-12
+    return float((np.abs(found - real) <= NEAR).mean()), float(within_twofold.mean())
 
 
 def log_ratios(found: Floats, real: Floats) -> Floats:
@@ -185,10 +189,8 @@ def agreement_by(jobs: pd.DataFrame, key: str, clock: Clock | None = None) -> pd
         return pd.DataFrame(columns=OF_A_GROUP)
     submit, run = both["submit"], both["run_time"]
     spans = [float((submit + both[of] + run).max() - submit.min()) for of in ("recorded_wait", "wait")]
-    keys = GROUPS[key](both, clock)
-    if keys.hasnans:
-        keys = keys.astype("object").fillna(NO_KEY)
-    rows = {group: _row(part, spans) for group, part in both.groupby(keys, observed=True, sort=True)}
+    groups = both.groupby(group_of(both, key, clock), observed=True, sort=True)
+    rows = {group: _row(part, spans) for group, part in groups}
     return pd.DataFrame.from_dict(rows, orient="index", columns=OF_A_GROUP).rename_axis(key)
 
 
@@ -205,7 +207,5 @@ def _row(part: pd.DataFrame, spans: list[float]) -> list[float]:
     sides: list[float] = []
     for waits, span in zip((real, found), spans, strict=True):
         side, use = _figures(part, waits), work / span if span else math.nan
-        sides += [side.mean, float(np.median(waits)), side.p95, side.slowdown, use]
-    near = float((np.abs(found - real) <= NEAR).mean())
-    twofold = float((log_ratios(found, real) <= math.log(2) + 1e-12).mean())
-    return [float(len(part)), *sides, spearman(found, real), near, twofold]
+        sides += [side.mean, side.median, side.p95, side.slowdown, use]
+    return [float(len(part)), *sides, spearman(found, real), *_shares_near(found, real)]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from simsched.errors import ConfigError
-from simsched.report.metrics.metrics import run_time, size
+from simsched.report.metrics.metrics import NO_KEY, run_time, size
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,10 +58,9 @@ def run_time_class(jobs: pd.DataFrame) -> pd.Series[str]:
     return pd.cut(times, edges, labels=list(names), ordered=True).rename("run time")
 
 
-def day(jobs: pd.DataFrame, origin: float | None = None) -> pd.Series[int]:
-    """Return the whole days between `origin` (the first submission's) and each submission."""
-    start = float(jobs["submit"].min()) if origin is None else origin
-    return ((jobs["submit"] - start) // 86400).astype("int64").rename("day")
+def day(jobs: pd.DataFrame) -> pd.Series[int]:
+    """Return the whole days between the first submission and each submission."""
+    return ((jobs["submit"] - float(jobs["submit"].min())) // 86400).astype("int64").rename("day")
 
 
 def weekdays(clock: Clock | None) -> tuple[str, ...]:
@@ -140,3 +139,9 @@ GROUPS: dict[str, Callable[[pd.DataFrame, Clock | None], pd.Series[Any]]] = {
     "result": _column("result"),
 }
 """Key → the group of each job: the one list of the groups that tables can have.  A bank is an account."""
+
+
+def group_of(jobs: pd.DataFrame, key: str, clock: Clock | None) -> pd.Series[Any]:
+    """Return the group of each job by a key of `GROUPS`; `NO_KEY` for a job without one."""
+    keys = GROUPS[key](jobs, clock)
+    return keys.astype("object").fillna(NO_KEY) if keys.hasnans else keys

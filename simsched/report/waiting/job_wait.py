@@ -438,18 +438,18 @@ class _Inquiry:
         return ends[str(ended[-1])] - period.start if ended else 0.0
 
 
-def _alike(one: WaitPeriod, other: WaitPeriod) -> bool:
-    """Whether two periods of a cause have one sentence; the use of a limit may change within a period."""
-    return one.detail == other.detail or one.cause.startswith(f"{LIMIT} ")
-
-
 def _joined(parts: Iterable[WaitPeriod]) -> list[WaitPeriod]:
     """Return the parts with neighbours of one cause as one period."""
     found: list[WaitPeriod] = []
     for part in parts:
-        if found and (found[-1].cause, found[-1].job) == (part.cause, part.job) and _alike(found[-1], part):
-            last = found[-1]
-            found[-1] = WaitPeriod(last.start, part.end, part.cause, part.job, last.detail)
+        last = found[-1] if found else None
+        # the use of a limit, which its sentence states, may change within a period
+        if (
+            last is not None
+            and (last.cause, last.job) == (part.cause, part.job)
+            and (last.detail == part.detail or last.cause.startswith(f"{LIMIT} "))
+        ):
+            found[-1] = replace(last, end=part.end)
         else:
             found.append(part)
     return found

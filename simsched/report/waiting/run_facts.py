@@ -11,7 +11,6 @@ import numpy as np
 from simsched.errors import RunError
 from simsched.match.requests.compile import compile_request
 from simsched.report.columns import HELD
-from simsched.report.data.run_arrays import job_arrays
 from simsched.simulation.licences.licence_pools import read_licences, with_licences, with_requests
 from simsched.simulation.record.allocation_reader import read_records
 
@@ -45,7 +44,7 @@ class RunFacts:
     def __init__(self, run: RunTables, inputs: tuple[Cluster, Workload] | None) -> None:
         self.run = run
         self.config: Mapping[str, Any] = run.config
-        self.table = job_arrays(run, COLUMNS)
+        self.table = run.job_arrays(COLUMNS)
         self.table["until"] = np.nan_to_num(self.table["end"], nan=inf)
         self.names: list[str] = []
         self._codes: dict[str, int] = {}

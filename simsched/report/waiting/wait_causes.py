@@ -28,8 +28,7 @@ from simsched.match.requests.request import POOL, VERTEX
 from simsched.match.search.counts import is_idle
 from simsched.match.search.select import can_match
 from simsched.report.columns import HELD
-from simsched.report.data.run_arrays import timeline_arrays
-from simsched.report.data.run_outages import outages_within
+from simsched.report.data.run_outages import outages_in
 from simsched.report.metrics.causes import NEVER, REJECTED
 from simsched.report.waiting.job_answer import (
     ADVANCE,
@@ -125,7 +124,7 @@ class WaitCauses(RunFacts):
     def __init__(self, run: RunTables, inputs: tuple[Cluster, Workload] | None) -> None:
         super().__init__(run, inputs)
         table = self.table
-        self.timeline = timeline_arrays(run)
+        self.timeline = run.timeline_arrays()
         self.times = self.timeline["time"]
         rejected = [isinstance(reason, str) and reason.startswith(REJECTED) for reason in table["reason"]]
         self.waiting: Integers = np.flatnonzero(~(np.isin(table["result"], NEVER) | np.array(rejected, bool)))
@@ -140,7 +139,7 @@ class WaitCauses(RunFacts):
             if not self.types:
                 raise RunError("the timeline of this run has no free units of any type", where=run.name)
             return
-        self.outages = outages_within(run.folder, self.config, -inf, inf)
+        self.outages = outages_in(run.folder, self.config)
         plays_log = self.config.get("queue_policy") == RECORDED
         limited = self.config.get("limits") or (not plays_log and has_array_limits(self.jobs.values()))
         if limited and run.meta.get("format", 1) < NOTED_LIMITS:

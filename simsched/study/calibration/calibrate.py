@@ -12,7 +12,7 @@ later, is measured for every run and decides nothing.
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,8 +34,7 @@ from simsched.study.sizing.inputs import about_of, cluster_input, workload_input
 from simsched.study.spec.run_task import MODEL, RunTask
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Mapping, Sequence
 
     from simsched.graph.cluster import ClusterLike
     from simsched.site.site import Site
@@ -91,7 +90,8 @@ def calibrate(cluster: ClusterLike, workload: WorkloadLike, **options: Any) -> C
     split = TimeSplit.of(np.array([job.submit for job in jobs], dtype=float), request.held_out)
     training = [job for job in jobs if job.wait is not None and job.submit < split.training_end()]
     facts = LogFacts.of(INPUTS.cluster(base.cluster), jobs, training)
-    with _folder_of(request.runs) as folder, open_workers(**request.places) as workers:
+    kept = scratch_folder("simsched-calibrate-") if request.runs is None else nullcontext(request.runs)
+    with kept as folder, open_workers(**request.places) as workers:
         workers.send([base.cluster, base.workload])
         trials = Trials(base, split, workers, folder, request.progress)
         return _Search(trials, split, facts, knobs, request).run(about_of(base))
@@ -114,15 +114,6 @@ def _jobs_of(base: RunTask) -> tuple[Job, ...]:
             expected="a log with start times, such as SWF or sacct with Start",
         )
     return jobs
-
-
-@contextmanager
-def _folder_of(runs: Path | None) -> Iterator[Path]:
-    if runs is not None:
-        yield runs
-        return
-    with scratch_folder("simsched-calibrate-") as folder:
-        yield folder
 
 
 class _Search:

@@ -62,7 +62,13 @@ class KnobSetting:
         found = {**options, **mine, POLICY_OPTIONS: kept, **lists}
         return {name: value for name, value in found.items() if value or name not in _EMPTY}
 
+    def changes(self, options: Options) -> bool:
+        """Whether a run with these options is another one with this setting."""
+        now = {**_DEFAULTS, **options}
+        return self.applied(now) != KnobSetting("as it is", {}).applied(now)
 
+
+_DEFAULTS = {QUEUE_POLICY: "easy", "order": "fifo", "overrun": "timeout"}
 _LISTS = ("outages", "limits")
 _EMPTY = (POLICY_OPTIONS, *_LISTS)
 
@@ -73,10 +79,15 @@ class Knob:
 
     name: str
     meaning: str
-    settings: Settings
+    tried: Settings
+
+    def settings(self, facts: LogFacts, options: Options) -> Sequence[KnobSetting] | str:
+        """Return the settings that change a run with these options, or the reason why none is tried."""
+        found = self.tried(facts, options)
+        return found if isinstance(found, str) else [one for one in found if one.changes(options)]
 
 
-def _policies(_: LogFacts, options: Options) -> Sequence[KnobSetting]:
+def _policies(_: LogFacts, __: Options) -> Sequence[KnobSetting]:
     tried: Sequence[tuple[str, str, Options]] = (
         ("fcfs", "fcfs", {}),
         ("easy", "easy", {}),
@@ -85,21 +96,13 @@ def _policies(_: LogFacts, options: Options) -> Sequence[KnobSetting]:
         ("hybrid, 16 reservations", "hybrid", {"depth": 16}),
         ("conservative", "conservative", {}),
     )
-    plain = {k: v for k, v in options.get(POLICY_OPTIONS, {}).items() if k != "queue_depth"}
-    now = (options.get(QUEUE_POLICY, "easy"), plain)
-    return [
-        KnobSetting(label, {QUEUE_POLICY: name, POLICY_OPTIONS: own})
-        for label, name, own in tried
-        if (name, own) != now
-    ]
+    return [KnobSetting(label, {QUEUE_POLICY: name, POLICY_OPTIONS: own}) for label, name, own in tried]
 
 
-def _depths(_: LogFacts, options: Options) -> Sequence[KnobSetting]:
-    now = options.get(POLICY_OPTIONS, {}).get("queue_depth")
+def _depths(_: LogFacts, __: Options) -> Sequence[KnobSetting]:
     return [
         KnobSetting(f"the first {depth} jobs", {POLICY_OPTIONS: {"queue_depth": depth}})
         for depth in (5, 20, 50, 100)
-        if depth != now
     ]
 
 
@@ -113,12 +116,9 @@ def _backfills(_: LogFacts, options: Options) -> Sequence[KnobSetting]:
         ("5 jobs per user", {"max_job_user": 5}),
         ("10 reservations", {"reservation_depth": 10}),
     )
-    own = {name: value for name, value in options.get(POLICY_OPTIONS, {}).items() if name != "queue_depth"}
-    now = own if options.get(QUEUE_POLICY) == SLURM else None
+    now = options.get(POLICY_OPTIONS, {}) if options.get(QUEUE_POLICY) == SLURM else {}
     return [
-        KnobSetting(label, {QUEUE_POLICY: SLURM, POLICY_OPTIONS: {**(now or {}), **mine}})
-        for label, mine in tried
-        if now is None or {**now, **mine} != now
+        KnobSetting(label, {QUEUE_POLICY: SLURM, POLICY_OPTIONS: {**now, **mine}}) for label, mine in tried
     ]
 
 
@@ -170,11 +170,10 @@ def _at_share(values: Sequence[int], share: float) -> int:
     return values[max(ceil(len(values) * share) - 1, 0)] if values else 0
 
 
-def _orders(facts: LogFacts, options: Options) -> Sequence[KnobSetting]:
+def _orders(facts: LogFacts, _: Options) -> Sequence[KnobSetting]:
     names = ["fifo", "sjf", "ljf", "smallest-area", "largest-area", "wfp3", "unicef"]
     names += ["fairshare"] * (facts.users > 1) + ["priority"] * (facts.urgencies > 1)
-    now = options.get("order", "fifo")
-    return [KnobSetting(name, {"order": name}) for name in names if name != now]
+    return [KnobSetting(name, {"order": name}) for name in names]
 
 
 def _queue_priorities(facts: LogFacts, options: Options) -> Sequence[KnobSetting] | str:
@@ -188,11 +187,10 @@ def _queue_priorities(facts: LogFacts, options: Options) -> Sequence[KnobSetting
     return [KnobSetting(label, {"queues": queues})]
 
 
-def _overruns(facts: LogFacts, options: Options) -> Sequence[KnobSetting] | str:
+def _overruns(facts: LogFacts, _: Options) -> Sequence[KnobSetting] | str:
     if not facts.overruns:
         return "no job of the log ran beyond its limit"
-    now = options.get("overrun", "timeout")
-    return [KnobSetting(value, {"overrun": value}) for value in ("timeout", "allow") if value != now]
+    return [KnobSetting(value, {"overrun": value}) for value in ("timeout", "allow")]
 
 
 def _graces(facts: LogFacts, options: Options) -> Sequence[KnobSetting] | str:
@@ -200,13 +198,11 @@ def _graces(facts: LogFacts, options: Options) -> Sequence[KnobSetting] | str:
         return "no job of the log ran beyond its limit"
     if options.get("overrun") == "allow":
         return "jobs run on beyond their limit"
-    now = str(options.get("kill-grace", 0))
-    return [KnobSetting(value, {"kill-grace": value}) for value in ("1m", "5m", "15m") if value != now]
+    return [KnobSetting(value, {"kill-grace": value}) for value in ("1m", "5m", "15m")]
 
 
-def _epilogs(_: LogFacts, options: Options) -> Sequence[KnobSetting]:
-    now = str(options.get("epilog", 0))
-    return [KnobSetting(value, {"epilog": value}) for value in ("30s", "2m", "5m", "15m") if value != now]
+def _epilogs(_: LogFacts, __: Options) -> Sequence[KnobSetting]:
+    return [KnobSetting(value, {"epilog": value}) for value in ("30s", "2m", "5m", "15m")]
 
 
 def _capacities(facts: LogFacts, _: Options) -> Sequence[KnobSetting]:
@@ -375,7 +371,7 @@ def _idle_share(jobs: Sequence[Job], cores: int) -> float:
     known = [job for job in jobs if job.wait is not None and job.procs]
     if not known:
         return 0.0
-    hours = _hours(min(job.submit for job in known), max(job.submit for job in known))
+    hours = np.arange(min(job.submit for job in known), max(job.submit for job in known), 3600.0)
     starts = np.array([job.submit + (job.wait or 0) for job in known])
     ends = starts + np.array([job.runtime or 0 for job in known])
     procs = np.array([job.procs or 0 for job in known], dtype=np.int64)
@@ -389,10 +385,6 @@ def _idle_share(jobs: Sequence[Job], cores: int) -> float:
             least[first:last] = np.minimum(least[first:last], job.procs or 0)
     missing = np.maximum(cores - used - least + 1, 0)[least <= cores]
     return float(np.median(missing)) / cores if len(missing) else 0.0
-
-
-def _hours(begin: float, end: float) -> Floats:
-    return np.arange(begin, end, 3600.0)
 
 
 def _sum_until(times: Floats, values: Integers, at: Floats) -> Integers:

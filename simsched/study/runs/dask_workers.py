@@ -92,8 +92,9 @@ class DaskWorkers(Workers):
             self._client = make(self.address, timeout=patience, set_as_default=False)
         except (OSError, ValueError, RuntimeError) as error:
             self._quiet.end()
+            reason = " ".join(str(error).split()).removesuffix(".")[:200]
             raise ConfigError(
-                f"no Dask scheduler answers: {_reason(error)}",
+                f"no Dask scheduler answers: {reason}",
                 where=self.address,
                 expected="a `dask scheduler`",
             ) from None
@@ -156,10 +157,6 @@ class DaskWorkers(Workers):
         finally:
             self._leave()
             self._quiet.end()
-
-
-def _reason(error: BaseException) -> str:
-    return " ".join(str(error).split()).removesuffix(".")[:200]
 
 
 class _Quiet:

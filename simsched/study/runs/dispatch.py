@@ -146,7 +146,8 @@ class _Loop:
             fate = self.workers.fate(error)
             if fate == "pool":
                 return fate
-            return self._once_more(task, _line(error) if fate == "run" else DIED, fate)
+            told = f"{type(error).__name__}: {' '.join(str(error).split())}"
+            return self._once_more(task, told if fate == "run" else DIED, fate)
         self.breaks = 0
         reply = WorkerReply(**future.result())
         tries = self.attempts[task.key]
@@ -187,10 +188,6 @@ class _Loop:
             yield FailedRun(lost[0], DIED, self.attempts[lost[0].key])
         else:
             self.suspects.extend(lost)
-
-
-def _line(error: BaseException) -> str:
-    return f"{type(error).__name__}: {' '.join(str(error).split())}"
 
 
 def unpack(files: Any, target: Path) -> None:

@@ -25,7 +25,7 @@ from simsched.workload.job import MAX_JOBS
 from simsched.workload.transforms.steps import draws
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from simsched.study.spec.study import Study
 
@@ -95,13 +95,8 @@ def log_uses(study: Study) -> tuple[str, ...]:
     from simsched.site.log_use import use_sentence
 
     found: dict[str, None] = {}
-    read: set[str] = set()
-    for task in study.tasks:
+    for task in _by_log(study.tasks, lambda _: ()):
         source = task.workload
-        key = repr((source.sha256, sorted(source.reading.items())))
-        if key in read or source.kind == MODEL or len(read) >= MAX_COUNTED:
-            continue
-        read.add(key)
         workload = INPUTS.workload(task.changed(transforms=()))
         sentence = use_sentence(study.site, workload, mapped=bool(source.reading.get("map")))
         if sentence:
@@ -109,18 +104,22 @@ def log_uses(study: Study) -> tuple[str, ...]:
     return tuple(found)
 
 
+def _by_log(tasks: Iterable[RunTask], more: Callable[[RunTask], object]) -> list[RunTask]:
+    """Return the first task of each log, way to read it and value of `more`; the first `MAX_COUNTED`."""
+    found: dict[str, RunTask] = {}
+    for task in tasks:
+        if task.workload.kind != MODEL:
+            reading = sorted(task.workload.reading.items())
+            found.setdefault(repr((task.workload.sha256, reading, more(task))), task)
+    return list(found.values())[:MAX_COUNTED]
+
+
 def warn_of_rules(tasks: Iterable[RunTask]) -> None:
     """Warn of rules and requests of some runs that are probably wrong, as `simulate` does; once each."""
     from simsched.simulation.options.rule_notes import notes_on_rules
 
     found: dict[str, None] = {}
-    seen: set[str] = set()
-    for task in tasks:
-        source = task.workload
-        key = repr((source.sha256, sorted(source.reading.items()), task.options))
-        if source.kind == MODEL or key in seen or len(seen) >= MAX_COUNTED:
-            continue
-        seen.add(key)
+    for task in _by_log(tasks, lambda task: task.options):
         with suppress(SimschedError):  # the run says what is wrong
             workload = INPUTS.workload(task.changed(transforms=()))
             found |= dict.fromkeys(notes_on_rules(options_of(task), workload))

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from simsched.folders import Layout
-    from simsched.report.figures.sizing import SizingFigure
     from simsched.study.sizing.evaluation import AcceptanceRule, Evaluation, SearchSeeds
     from simsched.study.sizing.search import Search
     from simsched.study.sizing.size_axis import LoadAxis, SizeAxis
@@ -488,9 +487,10 @@ class Answer(SearchAnswer):
         ConfigError
             for another ending of the name, or without matplotlib.
         """
-        from simsched.report.figures.sizing import save
+        from simsched.study.sizing.sizing_figure import save
 
-        save(picture(self), target, dpi=dpi, dark=dark)
+        title = f"{', '.join(map(str, self.rule.targets))}: {in_short(self)}"
+        save(title, self.axis, self.rule, self.trials.values(), self.value, target, dpi=dpi, dark=dark)
 
 
 def _plain(value: float | None) -> float | int | None:
@@ -768,31 +768,8 @@ def _why(answer: Answer, value: int) -> str:
     return next((probe.why for probe in answer.search.probes if probe.value == value), "limit")
 
 
-def picture(answer: Answer) -> SizingFigure:
-    """Return the figure of an answer, for `simsched.report.figures.sizing`."""
-    from simsched.report.figures.sizing import SizingFigure, SizingPanel, SizingPoint
-
-    number = answer.axis.number
-    trials = [t for t in answer.trials.values() if t.figures]
-    panels = []
-    for target in answer.rule.targets:
-        points = []
-        for trial in trials:
-            values = trial.figures[target]
-            mean = answer.rule.interval(values)
-            meets = target not in trial.fails
-            points.append(SizingPoint(number(trial.value), values, mean.estimate, mean.low, mean.high, meets))
-        panels.append(
-            SizingPanel(str(target.figure), target.figure.unit, target.relation, target.bound, tuple(points))
-        )
-    refused = tuple(number(t.value) for t in answer.trials.values() if t.refused)
-    named = ", ".join(map(str, answer.rule.targets))
-    title = f"{named}: {_in_short(answer)}"
-    return SizingFigure(title, answer.axis.noun, tuple(panels), answer.number, number(answer.today), refused)
-
-
-def _in_short(answer: Answer) -> str:
-    """Return the answer in a few words, with the strength of its evidence."""
+def in_short(answer: Answer) -> str:
+    """Return the answer in a few words, with the strength of its evidence: the title of its figure."""
     if answer.value is None:
         return f"none of {len(answer.trials)} {'sizes' if answer.question == SIZE else 'loads'} tried"
     smallest = answer.question == SIZE and answer.coverage.complete

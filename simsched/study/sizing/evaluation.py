@@ -287,6 +287,16 @@ def feasibility_of(task: RunTask) -> tuple[int, str, float]:
     return len(found), f"job {workload.jobs[first].id}: {found[first]}", offered
 
 
+def refuse_unshakable(base: RunTask, block: str | None) -> None:
+    """Raise ConfigError if seeds cannot be shaken copies: those of a model, or resamples in blocks."""
+    if base.workload.kind == MODEL:
+        raise ConfigError("a model draws new jobs for each seed", where="--shake", expected="a trace")
+    if block is not None:
+        raise ConfigError(
+            "seeds are either resampled or shaken", where="--block", expected="--block or --shake, not both"
+        )
+
+
 def seeded(
     base: RunTask, number: int, block: str | None, steps: tuple[str, ...] = (), *, shake: str | None = None
 ) -> RunTask:

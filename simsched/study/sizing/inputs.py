@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from simsched.study.spec.run_task import MODEL, RunTask, TaskInput, canonical_json
-from simsched.study.spec.study_reader import model_in
+from simsched.study.spec.study_tables import model_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

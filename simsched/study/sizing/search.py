@@ -28,10 +28,6 @@ FAR = (0.02, 0.04, 0.06, 0.08)
 WIDENING = 3
 
 
-def _always(_: int) -> bool:
-    return True
-
-
 @dataclass(frozen=True, slots=True)
 class Scan:
     """How far the neighbourhood of a threshold is tried on each side.
@@ -47,7 +43,7 @@ class Scan:
 
     calm: int = CALM
     most: int = MOST
-    clear: Callable[[int], bool] = _always
+    clear: Callable[[int], bool] = lambda _: True
     widening: bool = True
     far: tuple[float, ...] = ()
 
@@ -88,36 +84,9 @@ class Search:
     probes: tuple[Probe, ...]
 
     @property
-    def below_fails(self) -> bool:
-        """Whether the number below the answer was tried and fails; false at the low end of the range."""
-        return self.answer is not None and Probe(self.answer - 1, False, "") in self._plain
-
-    @property
-    def smaller_met(self) -> tuple[int, ...]:
-        """Numbers below the answer that meet the condition, which is then not monotone."""
-        found = self.answer
-        return (
-            () if found is None else tuple(sorted(p.value for p in self.probes if p.met and p.value < found))
-        )
-
-    @property
-    def larger_failed(self) -> tuple[int, ...]:
-        """Numbers above the answer that fail the condition, which is then not monotone."""
-        found = self.answer
-        return (
-            ()
-            if found is None
-            else tuple(sorted(p.value for p in self.probes if not p.met and p.value > found))
-        )
-
-    @property
     def monotone(self) -> bool:
-        """Whether no number that was tried contradicts the threshold."""
-        return not self.smaller_met and not self.larger_failed
-
-    @property
-    def _plain(self) -> set[Probe]:
-        return {Probe(p.value, p.met, "") for p in self.probes}
+        """Whether every number from the answer on meets the condition, and none below it, of those tried."""
+        return self.answer is None or all(p.met == (p.value >= self.answer) for p in self.probes)
 
 
 def smallest(
@@ -156,11 +125,11 @@ def smallest(
         if `low` is above `high`.
 
     >>> found = smallest(lambda n: n * n >= 2000, 1, 1000, start=100, scan=Scan(0, 0))
-    >>> found.answer, found.below_fails, len(found.probes)
-    (45, True, 9)
+    >>> found.answer, len(found.probes)
+    (45, 9)
     >>> found = smallest(lambda n: n >= 50 or n == 48, 1, 100, start=40)
-    >>> found.answer, found.larger_failed
-    (48, (49,))
+    >>> found.answer, found.monotone
+    (48, False)
     """
     if low > high:
         raise ConfigError(f"the range {low:,} to {high:,} is empty", expected="the smaller number first")

@@ -16,9 +16,9 @@ from simsched.report.metrics.summary import metric
 from simsched.study.runs.dispatch import rows_of
 from simsched.study.runs.input_cache import INPUTS
 from simsched.study.runs.worker_pools import open_workers
-from simsched.study.sizing.evaluation import seeded
+from simsched.study.sizing.evaluation import refuse_unshakable, seeded
 from simsched.study.sizing.inputs import UNITS, cluster_input, workload_input
-from simsched.study.spec.run_task import MODEL, RunTask
+from simsched.study.spec.run_task import RunTask
 from simsched.study.stats import interval, paired_difference
 from simsched.text_table import PAGE_WIDTH, fitted_table
 
@@ -164,14 +164,10 @@ def compare_over_seeds(
         raise ConfigError(
             f"{source.count} seeds are out of range", where="--seeds", expected=f"2 to {MOST_SEEDS:,}"
         )
-    if source.shake is not None and source.block is not None:
-        raise ConfigError(
-            "seeds are either resampled or shaken", where="--block", expected="--block or --shake"
-        )
     bases = [_task_of(run) for run in runs]
     for base in bases:
-        if base.workload.kind == MODEL and source.shake is not None:
-            raise ConfigError("a model draws new jobs for each seed", where="--shake", expected="a log")
+        if source.shake is not None:
+            refuse_unshakable(base, source.block)
         INPUTS.workload(_seed_of(base, 1, source))  # refuses a copy that cannot be drawn before the first run
     tasks = [[_seed_of(base, number, source) for number in range(source.count)] for base in bases]
     with open_workers(workers) as opened:

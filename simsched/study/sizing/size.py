@@ -22,6 +22,7 @@ from simsched.study.sizing.answer import HEADROOM, SIZE, Answer
 from simsched.study.sizing.evaluation import (
     Evaluator,
     SearchSeeds,
+    refuse_unshakable,
     seeded,
     wanted,
 )
@@ -312,12 +313,7 @@ def _shaken(request: SizingRequest, base: RunTask) -> SearchSeeds:
     """Return the seeds of shaken copies of a trace; ConfigError where copies cannot be shaken."""
     from simsched.formats.rfc.duration import parse_duration
 
-    if base.workload.kind == MODEL:
-        raise ConfigError("a model draws new jobs for each seed", where="--shake", expected="a trace")
-    if request.block is not None:
-        raise ConfigError(
-            "seeds are either resampled or shaken", where="--block", expected="--block or --shake, not both"
-        )
+    refuse_unshakable(base, request.block)
     if request.seeds == 1:
         raise ConfigError(
             "with one seed only the workload as it is would run",

@@ -171,15 +171,6 @@ def _choices(groups: list[Group]) -> list[str]:
 # ------------------------------------------------------------ values of a recipe
 
 
-def _recipe(text: str, cluster: TaskInput) -> Any:
-    """Return the recipe of a cluster; ConfigError if the cluster is not a recipe."""
-    document = _document(cluster)
-    if document is None:
-        raise ConfigError(f"{text} varies only in a recipe, which {cluster.name} is not", where="--grow",
-                          expected="a cluster recipe, or --grow nodes")  # fmt: skip
-    return document
-
-
 def _document(cluster: TaskInput) -> Any:
     from simsched.formats.cluster.recipe import is_recipe
     from simsched.formats.text.documents import load_document, read_text
@@ -227,7 +218,10 @@ def _alike(kind: str, cluster: TaskInput, counts: list[int], places: list[str]) 
 def _value(path: str, cluster: TaskInput) -> SizeAxis:
     from simsched.formats.text.excerpts import parse_path
 
-    place = _recipe(path, cluster)
+    place = _document(cluster)
+    if place is None:
+        raise ConfigError(f"{path} varies only in a recipe, which {cluster.name} is not", where="--grow",
+                          expected="a cluster recipe, or --grow nodes")  # fmt: skip
     try:
         for step in parse_path(path):
             place = place[step]

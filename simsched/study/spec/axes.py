@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from simsched.formats.text.excerpts import Path as Steps
     from simsched.study.spec.run_task import RunTask
-    from simsched.study.spec.study_reader import StudyReader
+    from simsched.study.spec.study_tables import StudyReader
 
 OPTION = f"{POLICY_OPTIONS}."
 TABLES = ("policy", "queues", "priority", "preemption", "licenses", "job-checkpoints", POLICY_OPTIONS)

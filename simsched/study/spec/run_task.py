@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping  # noqa: TC003 (msgspec reads the annotations)
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import inf
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired
+
+import msgspec
 
 from simsched.declare.answers import WrittenKeys, json_of
 from simsched.declare.kinds import HIDDEN, ValueKind
@@ -23,7 +26,7 @@ from simsched.formats.rfc.duration import parse_duration
 from simsched.simulation.record import file_digests
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
 FILE, BUNDLED, TEXT, MODEL = "file", "bundled", "text", "model"
 #: optional parts of a run directory, besides ``run.json``, ``row.json`` and ``summary.json``
@@ -125,13 +128,6 @@ class TaskInput:
             found["parts"] = dict(self.parts)
         return found
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return all fields as plain data."""
-        found: dict[str, Any] = {"kind": self.kind, "name": self.name, "sha256": self.sha256}
-        found.update(reading=dict(self.reading), parts=dict(self.parts))
-        found.update((key, value) for key in ("path", "text") if (value := getattr(self, key)) is not None)
-        return found
-
 
 def parts_of(path: Path, as_: str | None = None) -> dict[str, Path]:
     """Return name → file of the files that a list of jobs names, which belong to its content.
@@ -225,11 +221,6 @@ class Measure(Declared, frozen=True):
             found["figures"] = self.figures
         return found
 
-    @classmethod
-    def from_dict(cls, document: Mapping[str, Any]) -> Measure:
-        """Return the value that `document` wrote."""
-        return cls(**{**document, "figures": tuple(document.get("figures", ()))})
-
 
 class TaskIdentity(WrittenKeys):
     """All values that influence the result of a task, without names, paths and labels: ``task.json``.
@@ -292,43 +283,14 @@ class RunTask:
             "measure": self.measure.document(),
         }
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the whole task as plain data; `from_dict` reads it."""
-        return {
-            **self.identity(),
-            "cluster": self.cluster.to_dict(),
-            "workload": self.workload.to_dict(),
-            "keep": list(self.keep),
-            "settings": dict(self.settings),
-        }
-
-    @classmethod
-    def from_dict(cls, document: Mapping[str, Any]) -> RunTask:
-        """Return the task that `to_dict` wrote."""
-        if document.get("format") != TASK_FORMAT:
-            raise ConfigError(
-                f"task format {document.get('format')!r} is unknown", expected=f"format {TASK_FORMAT}"
-            )
-        return cls(
-            cluster=TaskInput(**document["cluster"]),
-            workload=TaskInput(**document["workload"]),
-            edits=tuple(document["edits"]),
-            transforms=tuple(document["transforms"]),
-            options=dict(document["options"]),
-            seed=document["seed"],
-            measure=Measure.from_dict(document["measure"]),
-            keep=tuple(document["keep"]),
-            settings=dict(document["settings"]),
-        )
-
     def to_bytes(self) -> bytes:
-        """Return the task as bytes for a worker."""
-        return canonical_json(self.to_dict())
+        """Return all fields as bytes for a worker."""
+        return msgspec.json.encode(self)
 
     @classmethod
     def from_bytes(cls, data: bytes) -> RunTask:
         """Return the task that `to_bytes` wrote."""
-        return cls.from_dict(json.loads(data))
+        return msgspec.json.decode(data, type=cls)
 
     def changed(self, **changes: Any) -> RunTask:
         """Return the task with some fields changed."""

@@ -15,8 +15,7 @@ from simsched.simulation.options.run_config import merged
 from simsched.study.spec.axes import axis_of
 from simsched.study.spec.run_task import RunTask
 from simsched.study.spec.study import SEED, RunFilter, Study, StudyAxis, column, comparison
-from simsched.study.spec.study_reader import StudyReader
-from simsched.study.spec.study_tables import StudyTable
+from simsched.study.spec.study_tables import StudyReader, StudyTable
 
 if TYPE_CHECKING:
     from typing import TypeVar

@@ -13,7 +13,6 @@ import simsched as ss
 from simsched.cli import main
 from simsched.errors import RunError
 from simsched.report.columns import JOBS
-from simsched.report.data.run_arrays import job_arrays, timeline_arrays
 
 NAMES = [column.name for column in JOBS if column.kind != "list"]
 
@@ -38,8 +37,8 @@ def same(array, column):
 
 
 def test_arrays_have_the_values_of_the_frames(run):
-    arrays = job_arrays(run, NAMES)
-    timeline = timeline_arrays(run)  # from the files: no frame has been read yet
+    arrays = run.job_arrays(NAMES)
+    timeline = run.timeline_arrays()  # from the files: no frame has been read yet
     assert "jobs" not in run.__dict__
     assert "timeline" not in run.__dict__
     assert {"INFEASIBLE", "COMPLETED"} <= set(arrays["result"])
@@ -52,13 +51,13 @@ def test_arrays_have_the_values_of_the_frames(run):
 
 
 def test_arrays_of_a_frame_in_memory_are_those_of_its_file(run):
-    before = job_arrays(run, NAMES)
+    before = run.job_arrays(NAMES)
     assert len(run.jobs)
-    after = job_arrays(run, NAMES)
+    after = run.job_arrays(NAMES)
     assert all(np.array_equal(before[name], after[name], equal_nan=before[name].dtype == float)
                for name in NAMES)  # fmt: skip
     cut = run.steady(warm_up=3)
-    assert len(job_arrays(cut, ["id"])["id"]) == len(cut.jobs) < len(run.jobs)
+    assert len(cut.job_arrays(["id"])["id"]) == len(cut.jobs) < len(run.jobs)
 
 
 def write(folder, select):
@@ -73,7 +72,7 @@ REQUIRED = (
 
 def test_columns_that_a_file_lacks_are_empty(run):
     write(run.path, f"select {REQUIRED.format(submit=1, end=3)}")
-    found = job_arrays(run, NAMES)
+    found = run.job_arrays(NAMES)
     assert found["user"].tolist() == [None]
     assert (found["nodes"].tolist(), found["backfilled"].tolist()) == ([0], [False])
     assert np.isnan(found["promised"]).tolist() == [True]
@@ -89,7 +88,7 @@ def test_columns_that_a_file_lacks_are_empty(run):
 )
 def test_bad_jobs_are_refused_as_the_frame_refuses_them(run, select, message):
     write(run.path, select)
-    for read in (lambda: job_arrays(run, ["id", "submit", "start", "end", "result"]), lambda: run.jobs):
+    for read in (lambda: run.job_arrays(["id", "submit", "start", "end", "result"]), lambda: run.jobs):
         with pytest.raises(RunError, match=message):
             read()
 

@@ -66,7 +66,7 @@ def test_columns_that_nobody_documented_are_kept(write_run, story, tmp_path):
 
 
 def test_more_names_than_categories_are_read_as_text(write_run, make_jobs, monkeypatch):
-    monkeypatch.setattr("simsched.report.data.frames.MAX_CATEGORIES", 3)
+    monkeypatch.setattr("simsched.report.data.column_arrays.MAX_CATEGORIES", 3)
     jobs = make_jobs([{"name": f"job{i}", "start": 0, "end": 1} for i in range(10)])
     read = load_run(write_run("names", jobs)).jobs
     assert str(read["name"].dtype) == TEXT

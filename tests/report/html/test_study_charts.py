@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from simsched.report.html.study_charts import ChartLine, lines_chart
+from simsched.report.html.charts import ChartLine, lines_chart
 
 
 def glyphs(at):

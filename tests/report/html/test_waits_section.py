@@ -48,9 +48,9 @@ def test_the_longest_waits_have_their_causes_and_the_command(page):
 def test_a_run_without_free_units_has_its_longest_waits(write_run, story):
     run = load_run(write_run("story", story))
     run.__dict__["timeline"] = run.timeline[["time", "queued_jobs", "running_jobs"]]
-    from simsched.report.html import waits_section
+    from simsched.report.html.run_section import waits_tables
     from simsched.report.metrics.metrics import measured
 
-    text = waits_section.section(run, measured(run.jobs), "r0")
+    text = waits_tables(run, measured(run.jobs), "r0")
     assert 'id="r0-longest"' in text
     assert 'id="r0-causes"' not in text

@@ -7,8 +7,7 @@ import pytest
 
 from simsched.errors import RunError
 from simsched.report.run_views import load_run
-from simsched.report.waiting.wait_text import run_document, run_text
-from simsched.report.waiting.wait_totals import binding, totals_by, wait_table
+from simsched.report.waiting.wait_totals import binding, run_document, run_text, totals_by, wait_table
 from simsched.simulation.simulate import simulate
 from tests.simulation.simworld import job, machine, workload
 

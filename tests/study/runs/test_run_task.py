@@ -34,7 +34,7 @@ def tasks(draw):
         transforms=tuple(draw(st.lists(NAMES, max_size=2))),
         options=draw(OPTIONS),
         seed=draw(st.integers(0, 9)),
-        measure=Measure(draw(st.floats(0, 9)), 0, by_queue=draw(st.booleans())),
+        measure=Measure(draw(st.floats(0, 9)), 0.0, by_queue=draw(st.booleans())),
         keep=tuple(draw(st.lists(st.sampled_from(["jobs", "eventlog"]), max_size=2, unique=True))),
         settings=draw(st.dictionaries(NAMES, st.integers() | NAMES, max_size=2)),
     )
@@ -84,11 +84,6 @@ def test_the_key_of_a_known_task():
     task = RunTask(source(), source(), options={"order": "sjf", "passes": "event"})
     assert task.key == RunTask(source(), source(), options={"passes": "event", "order": "sjf"}).key
     assert task.key == "fc6386446c599f965457"
-
-
-def test_a_task_of_another_format_is_refused():
-    with pytest.raises(ConfigError, match="task format 7 is unknown"):
-        RunTask.from_dict({**RunTask(source(), source()).to_dict(), "format": 7})
 
 
 def test_what_is_no_json_is_refused():
