@@ -148,10 +148,10 @@ def _presets() -> Iterator[tuple[str, ...]]:
 
 def _queue_policies() -> Iterator[tuple[str, ...]]:
     from simsched.plugins.plugin_kind import options_of, options_text
-    from simsched.schedule.policies.registry import POLICIES
+    from simsched.schedule.policies.registry import POLICIES, AnyPolicy
 
     for name, maker in POLICIES.items():
-        yield name, _sentence(maker), options_text(options_of(maker))
+        yield name, _sentence(maker), options_text({**options_of(maker), **options_of(AnyPolicy)})
 
 
 def _match_policies() -> Iterator[tuple[str, ...]]:
