@@ -436,10 +436,10 @@ def _within(index: Index, kind: str, name: str, ordinals: Integers) -> Integers:
 
 
 def _draw(pool: PoolType, pools: Mapping[int, int]) -> Draw:
-    ordinals = np.array(list(pools), dtype=np.int64)
-    masks = list(pools.values()) if pool.named else None
-    counts = [mask.bit_count() for mask in masks] if masks is not None else list(pools.values())
-    return Draw(pool.name, ordinals, np.array(counts, dtype=np.int64), sum(counts), masks)
+    if pool.named:
+        return Draw.of_masks(pool.name, pools)
+    counts = np.array(list(pools.values()), dtype=np.int64)
+    return Draw(pool.name, np.array(list(pools), dtype=np.int64), counts, int(counts.sum()))
 
 
 def _covers(draw: Draw, leaf: int, unit: int) -> bool:

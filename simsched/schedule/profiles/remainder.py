@@ -82,10 +82,7 @@ def _exactly(available: Availability, type_: str, units: Mapping[int, int]) -> D
     """Return a draw of those of some units (leaf pool → mask) that are free."""
     pool = available.index.pool_types[type_]
     free = {bank: mask & available.free_mask(pool, bank) for bank, mask in sorted(units.items())}
-    masks = {bank: mask for bank, mask in free.items() if mask}
-    numbers = np.array([mask.bit_count() for mask in masks.values()], dtype=np.int64)
-    banks = np.array(list(masks), dtype=np.int64)
-    return Draw(type_, banks, numbers, int(numbers.sum()), list(masks.values()))
+    return Draw.of_masks(type_, {bank: mask for bank, mask in free.items() if mask})
 
 
 def _over(available: Availability, type_: str, keep: Integers) -> Draw:
