@@ -72,30 +72,26 @@ UNITS = ("core", "gpu")
 def check_machine(tables: AuditTables, inventory: Inventory) -> None:
     """Check the tables of the machine and over time."""
     report = tables.report
-    for fault in _wrong_totals(tables.recorded, inventory):
-        report.add("A9", "(all)", fault)
-    report.checked["A9", "totals of run.json"] = len(tables.recorded.totals or ())
+    totals, targets = tables.recorded.totals, len(inventory.targets)
+    expected = {"node": targets} | {
+        type_: sum(target.usable.get(type_, 0).bit_count() for target in inventory.targets.values())
+        for type_ in UNITS
+        if type_ in inventory.unit_types
+    }
+    for type_, number in expected.items():
+        if totals is not None and totals.get(type_) != number:
+            text = f"run.json has {totals.get(type_)} of type {type_}, the cluster has {number}"
+            report.add("A9", "(all)", text)
+    if tables.recorded.targets not in (None, targets):
+        text = f"run.json has {tables.recorded.targets} targets, the cluster has {targets}"
+        report.add("A9", "(all)", text)
+    report.checked["A9", "totals of run.json"] = len(totals or ())
     for name, check in (("nodes", _check_nodes), ("timeline", _check_timeline)):
         path = tables.path / f"{name}.parquet"
         if path.is_file():
             check(tables, inventory, tables.load(name, path).keys())
         else:
             report.notes.append(f"there is no {name}.parquet, so it was not compared")
-
-
-def _wrong_totals(recorded: RecordedRun, inventory: Inventory) -> Iterator[str]:
-    """Yield the numbers of ``run.json`` that differ from the machine."""
-    expected = {"node": len(inventory.targets)}
-    for type_ in UNITS:
-        if type_ in inventory.unit_types:
-            expected[type_] = sum(
-                target.usable.get(type_, 0).bit_count() for target in inventory.targets.values()
-            )
-    for type_, number in expected.items():
-        if recorded.totals is not None and recorded.totals.get(type_) != number:
-            yield f"run.json has {recorded.totals.get(type_)} of type {type_}, the cluster has {number}"
-    if recorded.targets is not None and recorded.targets != len(inventory.targets):
-        yield f"run.json has {recorded.targets} targets, the cluster has {len(inventory.targets)}"
 
 
 def _check_nodes(tables: AuditTables, inventory: Inventory, columns: Set[str]) -> None:
