@@ -432,8 +432,9 @@ def _windows(rules: QueueRules, index: Index) -> list[tuple[str, float, list[str
     for outage in rules.outages:
         one = outage.on_clock(now)
         if one is not None and one.kind == MAINTENANCE:
-            ranks = (index.ordinal_of_rank.get(rank) for rank in index.ranks.tolist() if rank in one.ranks)
-            hosts = [index.hosts[ordinal] for ordinal in ranks if ordinal is not None]
+            named = set(Hostlist.parse(one.hosts).expand())
+            places = zip(index.hosts, index.ranks.tolist(), strict=True)
+            hosts = [host for host, rank in places if rank in one.ranks or host in named]
             found.append((f"the maintenance{f' {one.note}' if one.note else ''}", one.start, hosts))
     for given in rules.reservations:
         reservation = given.on_clock(now) if given.days is None else None
@@ -443,12 +444,13 @@ def _windows(rules: QueueRules, index: Index) -> list[tuple[str, float, list[str
             continue  # nobody knows it now
         begins = (begin for begin, _ in reservation.spans(reservation.start) if begin > 0)
         begin = next(begins, None)
-        if reservation.hosts is not None:
-            named = set(Hostlist.parse(reservation.hosts).expand()) if reservation.hosts != "all" else None
-            hosts = [host for host in index.hosts if named is None or host in named]
+        if reservation.hosts is None or reservation.hosts == "all":
+            every = reservation.hosts == "all" or (reservation.nodes or 0) >= len(index)
+            hosts = list(index.hosts) if every else []
         else:
-            hosts = list(index.hosts) if (reservation.nodes or 0) >= len(index) else []
-        if begin is not None and hosts:
+            named = set(Hostlist.parse(reservation.hosts).expand())
+            hosts = [host for host in index.hosts if host in named]
+        if begin is not None:
             found.append((f"reservation {reservation.name}", begin, hosts))
     return sorted(((name, begin, hosts) for name, begin, hosts in found if hosts), key=lambda item: item[1])
 

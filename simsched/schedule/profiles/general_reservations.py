@@ -254,7 +254,11 @@ class GeneralReservations:
             reserved = gap.selection
             assert reserved is not None
             self._unbook(job, gap)
-            found = self._fit_now(job)
+            # on what is actually free, and not reserved until the requested end
+            duration = supply.table.durations[job]
+            least = self._least(now, duration)
+            left = self._left_of(supply.plan.available, now, now + duration, least)
+            found = supply.seek_at(job, left, now)
             available, until = supply.plan.available, now + supply.table.limits[job]
             if found is None and is_free(available, reserved):
                 closes = supply.calendar.closes(reserved, now, until, available.free)
@@ -299,13 +303,6 @@ class GeneralReservations:
             at = self._fitting(job, at + 1)
         return None
 
-    def _fit_now(self, job: int) -> Selection | None:
-        """Return resources that are actually free, and not reserved until the job's requested end."""
-        supply, now = self._supply, self._supply.now
-        duration = supply.table.durations[job]
-        left = self._left_of(supply.plan.available, now, now + duration, self._least(now, duration))
-        return supply.seek_at(job, left, now)
-
     def _fitting(self, job: int, begin: int) -> int | None:
         """Return the first step from `begin` on from which the sums suffice for the job's requested time."""
         table = self._supply.table
@@ -335,12 +332,9 @@ class GeneralReservations:
     def _least(self, begin: float, duration: float) -> Integers:
         """Return the least free units of each leaf pool in the window from `begin` on."""
         at = bisect_left(self.times, begin)
-        least: Integers = np.minimum.reduce(self._rows[at : self._stop(at, duration)])
+        behind = max(at + 1, bisect_left(self.times, self.times[at] + duration))
+        least: Integers = np.minimum.reduce(self._rows[at:behind])
         return least
-
-    def _stop(self, begin: int, duration: float) -> int:
-        """Return the first step behind the window that begins with a step."""
-        return max(begin + 1, bisect_left(self.times, self.times[begin] + duration))
 
     def _has_room(self, job: int, time: float, least: Integers) -> bool:
         """Whether counts by the least that is free, without the vertices of reservations, allow a match."""

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import simsched as ss
-from simsched.simulation.record.later_timeline import LaterTimeline
+from simsched.simulation.record import later_timeline
 from tests.simulation.simworld import machine
 
 LIMITS = {
@@ -41,8 +41,8 @@ def some_jobs(seed):
 @pytest.mark.parametrize("seed", range(6))
 def test_rows_are_those_that_are_noted(policy, limits, seed, monkeypatch):
     made = []
-    rows = LaterTimeline.rows
-    monkeypatch.setattr(LaterTimeline, "rows", lambda *given: made.append(1) or rows(*given))
+    rows = later_timeline.later_rows
+    monkeypatch.setattr(later_timeline, "later_rows", lambda *given: made.append(1) or rows(*given))
     options = {
         "limits": LIMITS[limits],
         "until": (None, 600)[seed % 2],
