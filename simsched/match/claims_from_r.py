@@ -222,7 +222,8 @@ class ClaimsFromR:
             pools = self._pools(pool, target)
             if pool.named and len(pools) > 1:  # ids may repeat from socket to socket: free ones first
                 for leaf in pools:
-                    some = _of_mask(pool, leaf, _mask(pool, leaf, wanted) & self.left.free_mask(pool, leaf))
+                    free = _mask(pool, leaf, wanted) & self.left.free_mask(pool, leaf)
+                    some = ids_of(pool, leaf, free) if free else Idset()
                     wanted = self._name_some(draft, pool, leaf, some, wanted)
             for leaf in pools:
                 wanted = self._name_some(draft, pool, leaf, wanted & pool.ids[leaf], wanted)
@@ -401,7 +402,9 @@ class ClaimsFromR:
             name
             for name, selection in self._given
             for draw in (*selection.held, *selection.shared)
-            if draw.type == pool.name and _covers(draw, leaf, over & -over)
+            if draw.type == pool.name
+            for at in np.flatnonzero(draw.pools == leaf).tolist()
+            if draw.masks is None or listed(draw.masks)[at] & over & -over
         )
         return WorkloadError(f"{pool.name}{unit}{where} is already claimed by job {next(holders)}")
 
@@ -436,17 +439,10 @@ def _within(index: Index, kind: str, name: str, ordinals: Integers) -> Integers:
 
 
 def _draw(pool: PoolType, pools: Mapping[int, int]) -> Draw:
-    ordinals = np.array(list(pools), dtype=np.int64)
-    masks = list(pools.values()) if pool.named else None
-    counts = [mask.bit_count() for mask in masks] if masks is not None else list(pools.values())
-    return Draw(pool.name, ordinals, np.array(counts, dtype=np.int64), sum(counts), masks)
-
-
-def _covers(draw: Draw, leaf: int, unit: int) -> bool:
-    at = np.flatnonzero(draw.pools == leaf)
-    if not len(at):
-        return False
-    return draw.masks is None or bool(listed(draw.masks)[int(at[0])] & unit)
+    if pool.named:
+        return Draw.of_masks(pool.name, pools)
+    counts = np.array(list(pools.values()), dtype=np.int64)
+    return Draw(pool.name, np.array(list(pools), dtype=np.int64), counts, int(counts.sum()))
 
 
 def _mask(pool: PoolType, leaf: int, ids: Idset) -> int:
@@ -458,7 +454,3 @@ def _mask(pool: PoolType, leaf: int, ids: Idset) -> int:
     if mine.last == len(mine) - 1:
         return some.to_mask()
     return sum(1 << mine.index(unit) for unit in some)
-
-
-def _of_mask(pool: PoolType, leaf: int, mask: int) -> Idset:
-    return ids_of(pool, leaf, mask) if mask else Idset()

@@ -41,7 +41,8 @@ def graph_of(selection: Selection, index: Index) -> ResourceGraph:
         for ordinal in hold.ordinals.tolist():
             key = vertices.keys[ordinal]
             found[key] = (int(vertices.pos[ordinal]), _held(pool_of(index.graph, key), exclusive))
-    taken = _taken(selection, index)
+    # (pool type, leaf pool) → the units that are claimed exclusively, as a mask
+    taken = {(draw.type, leaf): mask for draw in selection.held for leaf, mask, _ in _rows(draw, index)}
     for draw in selection.named:
         found.update(_drawn(draw, index, taken))
     order = sorted(found, key=lambda key: found[key][0])
@@ -63,11 +64,6 @@ def tree_of(selection: Selection, index: Index) -> Iterator[str]:
 
 def _held(pool: Pool, exclusive: bool) -> Pool:
     return pool.replace(extra={**pool.extra, "exclusive": True}) if exclusive else pool
-
-
-def _taken(selection: Selection, index: Index) -> dict[tuple[str, int], int]:
-    """Return (pool type, leaf pool) → the units that are claimed exclusively, as a mask (see `_rows`)."""
-    return {(draw.type, leaf): mask for draw in selection.held for leaf, mask, _ in _rows(draw, index)}
 
 
 def _rows(draw: Draw, index: Index) -> Iterator[tuple[int, int, int]]:

@@ -38,19 +38,16 @@ def typed_options(
     >>> typed_options(policy, {"aging": "2", "label": "7"})
     {'aging': 2.0, 'label': '7'}
     """
-    kinds = _annotations(maker)
+    if is_declared(maker):
+        kinds = types_of(maker)
+    else:
+        kinds = {name: _resolved(p.annotation) for name, p in signature(maker).parameters.items()}
     return {
         name: _read(name, value, kinds.get(name, Parameter.empty), strict=strict)
         if isinstance(value, str)
         else value
         for name, value in options.items()
     }
-
-
-def _annotations(maker: Callable[..., Any]) -> dict[str, Any]:
-    if is_declared(maker):
-        return types_of(maker)
-    return {name: _resolved(p.annotation) for name, p in signature(maker).parameters.items()}
 
 
 def _resolved(kind: Any) -> Any:

@@ -177,7 +177,9 @@ class BackfillEnv(gymnasium.Env[Any, Any]):
         """
         if self._told:
             raise ConfigError("there is no episode, or it is over", expected="reset() first")
-        choice, at = self._choice, self._read(action)
+        value = action.item() if isinstance(action, np.ndarray) and action.ndim == 0 else action
+        check_whole("action", value, 0, self._actions_count - 1)
+        choice, at = self._choice, int(value)
         replaced = not self.action_masks()[at]
         if choice is not None:
             if replaced:
@@ -209,7 +211,9 @@ class BackfillEnv(gymnasium.Env[Any, Any]):
         else:
             mask[: len(choice.jobs)] = choice.allowed
             if self._waiting is not None:
-                mask[self._waiting] = self._may_wait()
+                # only while anything is still to happen, so that waiting ends
+                simulation = self.simulation
+                mask[self._waiting] = simulation.engine.plan.claimants or len(simulation.arrivals) > 0
         return mask
 
     # -- for rewards and baselines ----------------------------------------------------------------------
@@ -281,17 +285,6 @@ class BackfillEnv(gymnasium.Env[Any, Any]):
                 env.step()
         self._choice = policy.choice
         self._note_starts()
-
-    def _may_wait(self) -> bool:
-        """Whether anything is still to happen, so that waiting ends."""
-        simulation = self.simulation
-        return bool(simulation.engine.plan.claimants) or len(simulation.arrivals) > 0
-
-    def _read(self, action: Any) -> int:
-        """Return an action as a whole number; an array without dimensions is one."""
-        value = action.item() if isinstance(action, np.ndarray) and action.ndim == 0 else action
-        check_whole("action", value, 0, self._actions_count - 1)
-        return int(value)
 
     def _replacement(self, at: int, choice: Choice) -> int:
         """Return the action that takes the place of a masked one."""

@@ -118,7 +118,8 @@ class ChosenJobs:
         if job is None:
             return
         shadow, self._shadow = self._shadow, None
-        if shadow is None or _ends_in_time(context, job, shadow):
+        end = context.now + context.table.judged[job]  # as expected, if it starts now
+        if shadow is None or end <= shadow.time(context.supply):
             selection = context.fit(job)
         else:
             selection = shadow.fit_beside(context.supply, job)
@@ -171,11 +172,6 @@ def startable(context: PassContext, jobs: Integers) -> Bools:
             known[key] = supply.fit(job) is not None
         fits[at] = known[key]
     return fits
-
-
-def _ends_in_time(context: PassContext, job: int, shadow: Shadow) -> bool:
-    """Whether a job that starts now is expected to end by the shadow time."""
-    return context.now + context.table.judged[job] <= shadow.time(context.supply)
 
 
 def _beside_first(context: PassContext, jobs: Integers, fits: Bools) -> tuple[Bools, Shadow | None]:

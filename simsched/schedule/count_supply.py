@@ -36,7 +36,7 @@ class CountSupply(Supply):
 
     def __init__(self, *facts: Any) -> None:
         super().__init__(*facts)
-        kind = _unit_kind(self.table, self.plan, self._policy)
+        kind = _unit_kind(self.table, self.plan, self.policy)
         if kind is not None:
             self.plan.keep_runs(kind)
         else:
@@ -46,7 +46,7 @@ class CountSupply(Supply):
         table, plan = self.table, self.plan
         single, content = table.single, table.content
         assert single is not None
-        requests, policy = table.by_kind, self._policy
+        requests, policy = table.by_kind, self.policy
         units = [0 if request is None else _units(request, content) for request in requests]
 
         def free() -> int:

@@ -34,7 +34,7 @@ class GraphSupply(Supply):
 
     def _count(self) -> CountedKinds:
         plan, requests = self.plan, self.table.by_kind
-        return plan.count(lambda: CountedKinds(requests, plan.available, self._policy))
+        return plan.count(lambda: CountedKinds(requests, plan.available, self.policy))
 
     # -- now ------------------------------------------------------------------------------------
 
@@ -120,7 +120,7 @@ class GraphSupply(Supply):
         kinds, calendar, table = self.kinds, self.calendar, self.table
         # Of a kind that it counts and does not place, the matcher chooses numbers of units.
         decides = kinds.all_placed or (kinds.all_counted and self.plan.counts_only)
-        if not self._policy.is_steady or not decides or -1 in kinds.kernel.claims.values():
+        if not self.policy.is_steady or not decides or -1 in kinds.kernel.claims.values():
             return False
         # By its limit, and not by a prediction, a job has to end before its targets close.
         return not calendar or (calendar.of_targets and table.durations is table.limits)

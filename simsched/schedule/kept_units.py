@@ -39,10 +39,7 @@ class KeptIds(NamedTuple):
         """Return those of them that are free."""
         pool = state.index.pool_types[self.type]
         free = {leaf: mask & state.free_mask(pool, leaf) for leaf, mask in self.masks.items()}
-        masks = {leaf: mask for leaf, mask in sorted(free.items()) if mask}
-        units = np.array([mask.bit_count() for mask in masks.values()], dtype=np.int64)
-        leaves = np.array(list(masks), dtype=np.int64)
-        return Draw(self.type, leaves, units, int(units.sum()), list(masks.values()))
+        return Draw.of_masks(self.type, {leaf: mask for leaf, mask in sorted(free.items()) if mask})
 
     def hits(self, draw: Draw, free: Mapping[str, Integers], time: float) -> bool:  # noqa: ARG002
         """Whether a draw takes one of them."""

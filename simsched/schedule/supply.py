@@ -63,6 +63,8 @@ class Supply(ABC):
     calendar : closures that are known in advance.
     closes : whether there are any.
     now : the time of the present pass, in seconds.
+    policy : the match policy of the run.
+    root : the number that random choices follow from; None: there are none.
     failed : kinds of requests that did not fit since the last release; they are not matched again.
     kinds : the kinds of requests in a kernel, made when they are first asked for.
     """
@@ -80,8 +82,8 @@ class Supply(ABC):
         self._calendar, self.closes = calendar, bool(calendar)
         self.now: float = 0
         self.failed: set[int] = set()
-        self._policy = policy
-        self._root = root
+        self.policy = policy
+        self.root = root
         self._running: Profile | None = None
         """The running jobs over time; None, or one that no longer follows them, until it is asked for."""
         self._trial: Profile | None = None
@@ -236,28 +238,18 @@ class Supply(ABC):
 
     # -- the matcher ------------------------------------------------------------------------------
 
-    @property
-    def policy(self) -> MatchPolicy:
-        """The match policy of the run."""
-        return self._policy
-
-    @property
-    def root(self) -> int | None:
-        """The number that random choices follow from; None: there are none."""
-        return self._root
-
     def draws(self, job: int) -> np.random.Generator | None:
         """Return the generator of the random choices for a job.
 
         They are the same whenever and however often it is tried, so that starts do not depend on which plans
         were made.
         """
-        return None if self._root is None else np.random.default_rng([self._root, job])
+        return None if self.root is None else np.random.default_rng([self.root, job])
 
     @property
     def is_steady(self) -> bool:
         """Whether equal requests get equal answers while nothing changes: no random choice, no closures."""
-        return not self.closes and self._policy.is_steady
+        return not self.closes and self.policy.is_steady
 
     def request(self, job: int) -> Request:
         """Return the compiled request of a job that waits (so it has one)."""
@@ -271,7 +263,7 @@ class Supply(ABC):
         If the exact search gives up, the job waits: it is matched again after the next release.
         """
         try:
-            return select(self.request(job), available, self._policy, self.draws(job))
+            return select(self.request(job), available, self.policy, self.draws(job))
         except SearchLimitError:
             return None
 

@@ -229,7 +229,13 @@ class QueueFeasibility:
         )
         more = partial(self._changes, jobspec, found, placement, requested, ask)
         limited = any(reason.code.startswith("limit-") for reason in verdict.reasons)
-        return _outcome(verdict, placement, partial(_is_own_change, jobspec, limited), more)
+        graph = verdict.outcome
+        if verdict.reasons:
+            reasons = graph.reasons.with_configured(
+                verdict.reasons, partial(_is_own_change, jobspec, limited), more
+            )
+            return Infeasible(reasons=reasons, placement=placement)
+        return replace(graph, placement=placement)
 
     def _duration(self, queue: Queue | None, requested: float) -> float | None:
         """Return the duration (seconds) that a request has in a queue; None for no limit."""
@@ -247,8 +253,13 @@ class QueueFeasibility:
         found = [disabled_queue(queue), too_long(queue, self._duration(queue, requested), requested)]
         found += wrong_sizes(queue, self._limits.sizes.counts(request))
         found += self._over_limits(spec, queue, requested)
-        if not outcome and self._fits_outside_alone(jobspec, spec):
-            found.append(self._outside(queue))
+        fits = self._matcher.satisfiable  # on the idle cluster, but not with the constraint of the queue
+        if not outcome and spec is not jobspec and not fits(spec) and fits(jobspec):
+            index = self._matcher.index
+            there = int(index.targets_matching(queue.constraint).sum())
+            kind = index.target_type
+            text = f"queue {queue.name} has {there} of the {len(index)} {kind}s ({queue.constraint})"
+            found.append(Reason("queue-constraint", text, queue.name))
         return _Verdict(tuple(reason for reason in found if reason is not None), outcome)
 
     def _over_limits(self, spec: Jobspec, queue: Queue | None, requested: float) -> Iterator[Reason]:
@@ -268,19 +279,6 @@ class QueueFeasibility:
             asked = None if breach.asked == INF else breach.asked
             yield Reason("limit-scope", breach.text, name, breach.limit.most, asked)
 
-    def _fits_outside_alone(self, jobspec: Jobspec, spec: Jobspec) -> bool:
-        """Whether the idle cluster fits a jobspec, but not with the queue's constraint (`spec`)."""
-        fits = self._matcher.satisfiable
-        return spec is not jobspec and not fits(spec) and bool(fits(jobspec))
-
-    def _outside(self, queue: Queue) -> Reason:
-        """Return the reason against a request that fits on the cluster, but not on the queue's targets."""
-        index = self._matcher.index
-        there = int(index.targets_matching(queue.constraint).sum())
-        kind = index.target_type
-        text = f"queue {queue.name} has {there} of the {len(index)} {kind}s ({queue.constraint})"
-        return Reason("queue-constraint", text, queue.name)
-
     def _changes(
         self,
         jobspec: Jobspec,
@@ -297,7 +295,7 @@ class QueueFeasibility:
 
         if queue is None or not queue.enabled:
             return self._other_queues(jobspec, queue, placement, requested, codes)
-        longest = self._longest(partial(_is_taken, codes, jobspec, queue), queue, requested)
+        longest = self._longest(lambda seconds: not codes(jobspec, queue, seconds), queue, requested)
         found: list[Suggestion] = []
         if longest is not None:
             text = f"a duration of {format_duration(longest)}"
@@ -334,7 +332,10 @@ class QueueFeasibility:
         more = any(code.startswith("limit-") and code.endswith("-min") for code in refused)
         request = compile_request(constrained(jobspec, queue), self._matcher.index, self._matcher.dialect)
         request = replace(request, jobspec=jobspec) if request.jobspec is not jobspec else request
-        for seconds, text in self._with_durations(queue, requested):
+        own, tried = self._duration(queue, requested), [(requested, "")]
+        if queue.longest < (INF if own is None else own):
+            tried.append((queue.longest, f" and a duration of {format_duration(queue.longest)}"))
+        for seconds, text in tried:
             found = False
 
             def works(spec: Jobspec, seconds: float = seconds) -> bool:
@@ -349,12 +350,6 @@ class QueueFeasibility:
             if found:
                 return
 
-    def _with_durations(self, queue: Queue, requested: float) -> Iterator[tuple[float, str]]:
-        yield requested, ""
-        own = self._duration(queue, requested)
-        if queue.longest < (INF if own is None else own):
-            yield queue.longest, f" and a duration of {format_duration(queue.longest)}"
-
     def _other_queues(
         self,
         jobspec: Jobspec,
@@ -368,7 +363,10 @@ class QueueFeasibility:
             return
         for name, other in self._rules.queues.queues.items():
             if other is not queue and other.started and other.enabled:
-                works = partial(_is_taken, codes, jobspec, other)
+
+                def works(seconds: float, other: Queue = other) -> bool:
+                    return not codes(jobspec, other, seconds)
+
                 longest = self._longest(works, other, requested)
                 if longest is not None:
                     text = f"in queue {name}, with a duration of {format_duration(longest)}"
@@ -434,8 +432,9 @@ def _windows(rules: QueueRules, index: Index) -> list[tuple[str, float, list[str
     for outage in rules.outages:
         one = outage.on_clock(now)
         if one is not None and one.kind == MAINTENANCE:
-            ranks = (index.ordinal_of_rank.get(rank) for rank in index.ranks.tolist() if rank in one.ranks)
-            hosts = [index.hosts[ordinal] for ordinal in ranks if ordinal is not None]
+            named = set(Hostlist.parse(one.hosts).expand())
+            places = zip(index.hosts, index.ranks.tolist(), strict=True)
+            hosts = [host for host, rank in places if rank in one.ranks or host in named]
             found.append((f"the maintenance{f' {one.note}' if one.note else ''}", one.start, hosts))
     for given in rules.reservations:
         reservation = given.on_clock(now) if given.days is None else None
@@ -445,12 +444,13 @@ def _windows(rules: QueueRules, index: Index) -> list[tuple[str, float, list[str
             continue  # nobody knows it now
         begins = (begin for begin, _ in reservation.spans(reservation.start) if begin > 0)
         begin = next(begins, None)
-        if reservation.hosts is not None:
-            named = set(Hostlist.parse(reservation.hosts).expand()) if reservation.hosts != "all" else None
-            hosts = [host for host in index.hosts if named is None or host in named]
+        if reservation.hosts is None or reservation.hosts == "all":
+            every = reservation.hosts == "all" or (reservation.nodes or 0) >= len(index)
+            hosts = list(index.hosts) if every else []
         else:
-            hosts = list(index.hosts) if (reservation.nodes or 0) >= len(index) else []
-        if begin is not None and hosts:
+            named = set(Hostlist.parse(reservation.hosts).expand())
+            hosts = [host for host in index.hosts if host in named]
+        if begin is not None:
             found.append((f"reservation {reservation.name}", begin, hosts))
     return sorted(((name, begin, hosts) for name, begin, hosts in found if hosts), key=lambda item: item[1])
 
@@ -470,22 +470,3 @@ def _is_own_change(jobspec: Jobspec, limited: bool, change: Suggestion) -> bool:
         return False
     own = jobspec.constraint
     return change.kind != "constraint" or (own is not None and change.text == f"without {named_part(own)}")
-
-
-def _is_taken(codes: _Codes, jobspec: Jobspec, queue: Queue, seconds: float) -> bool:
-    return not codes(jobspec, queue, seconds)
-
-
-def _outcome(
-    verdict: _Verdict,
-    placement: Placement,
-    keep: Callable[[Suggestion], bool],
-    more: Callable[[], Iterator[Suggestion]],
-) -> Outcome:
-    """Return the graph's outcome with the reasons of the configuration and the placement."""
-    graph = verdict.outcome
-    if verdict.reasons:
-        return Infeasible(
-            reasons=graph.reasons.with_configured(verdict.reasons, keep, more), placement=placement
-        )
-    return replace(graph, placement=placement)

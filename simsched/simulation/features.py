@@ -166,7 +166,7 @@ def add_features(engine: Engine, closures: Sequence[Closure], *, open_: bool) ->
     disruption = _add_disruption(engine, open_=open_)
     of = [] if prepared.admission is None else prepared.admission.of
     if config.queues is not None:
-        QueueHours(engine, config.queues).schedule()
+        QueueHours(engine, config.queues)
     book = None
     if config.reservations:
         book = ReservationBook(engine, config.reservations, closures)
@@ -286,9 +286,10 @@ class Dependencies(Listener):
 
     def __init__(self, engine: Engine, conditions: Conditions) -> None:
         self._engine, self._conditions = engine, conditions
-        engine.future.handle("timer", self._on_timer)
-        engine.future.handle("started", self._on_started)
-        engine.future.handle("withdrawn", self._on_withdrawn)
+        handle = engine.future.handle
+        handle("started", lambda job: self._settle(conditions.started(job, engine.now)))
+        handle("withdrawn", lambda names: self._settle(conditions.withdrawn(names, engine.now)))
+        handle("timer", self._on_timer)
 
     def may_queue(self, job: int, now: float) -> bool:
         """Whether a job waits for nothing but resources; otherwise it waits, or is given up."""
@@ -316,19 +317,14 @@ class Dependencies(Listener):
         self._meet(self._conditions.ended(job, now, result), now)
         self._enter_timers()
 
-    def _on_started(self, job: int) -> None:
-        self._meet(self._conditions.started(job, self._engine.now), self._engine.now)
-        self._enter_timers()
-        self._engine.settle()
-
-    def _on_withdrawn(self, names: list[str]) -> None:
-        self._meet(self._conditions.withdrawn(names, self._engine.now), self._engine.now)
-        self._enter_timers()
-        self._engine.settle()
-
     def _on_timer(self, job: int) -> None:
         self._engine.progress.timers -= 1
-        self._meet(self._conditions.elapsed(job), self._engine.now)
+        self._settle(self._conditions.elapsed(job))
+
+    def _settle(self, met: Iterable[Met]) -> None:
+        """Let jobs be queued or end, and make a pass."""
+        self._meet(met, self._engine.now)
+        self._enter_timers()
         self._engine.settle()
 
     def _meet(self, met: Iterable[Met], now: float) -> None:

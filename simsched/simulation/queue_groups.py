@@ -47,8 +47,11 @@ def memory_of(value: Any, fresh: Any) -> dict[str, dict[str, Any]]:
         same = known.get(name)
         if _is_policy(item):
             found[name] = memory_of(item, same)
-        elif not isinstance(item, Order) and not _equal(item, same):
-            found[name] = item
+        elif not isinstance(item, Order):
+            # arrays are not compared, and are always written
+            comparable = not isinstance(item, np.ndarray) and type(same) is type(item)
+            if not (comparable and same == item):
+                found[name] = item
     return {type(value).__qualname__: found}
 
 
@@ -86,11 +89,6 @@ def attributes_of(value: Any) -> dict[str, Any]:
 
 def _is_policy(value: Any) -> bool:
     return callable(getattr(value, "run_pass", None))
-
-
-def _equal(item: Any, same: Any) -> bool:
-    """Whether two values are surely equal; arrays are not compared and are always written."""
-    return not isinstance(item, np.ndarray) and type(same) is type(item) and bool(same == item)
 
 
 class QueueGroup(NamedTuple):
@@ -372,6 +370,10 @@ class QueueGroups:
 
     def state(self) -> dict[str, Any]:
         """Return the waiting and parked jobs, and what contexts, policies and orders remember."""
+        config, prepared = self._config, self._prepared
+        policy, order = queue_policy(config.queue_policy, config.queue_options), job_order(config.order)
+        if prepared.priority is not None:
+            order = Multifactor(prepared.priority, prepared.table)
         return {
             "parked": self.parked,
             "queued_cores": self.queued_cores,
@@ -379,8 +381,8 @@ class QueueGroups:
                 {
                     "queue": group.queue.state(),
                     "context": group.context.state(),
-                    "policy": memory_of(group.policy, self._fresh_policy()),
-                    "order": {} if group.queue.static else memory_of(group.queue.order, self._fresh_order()),
+                    "policy": memory_of(group.policy, policy),
+                    "order": {} if group.queue.static else memory_of(group.queue.order, order),
                 }
                 for group in self.groups
             ],
@@ -395,11 +397,3 @@ class QueueGroups:
             group.context.restore(saved["context"])
             recall(group.policy, saved["policy"])
             recall(group.queue.order, saved["order"])
-
-    def _fresh_policy(self) -> QueuePolicy:
-        return queue_policy(self._config.queue_policy, self._config.queue_options)
-
-    def _fresh_order(self) -> Any:
-        if self._prepared.priority is not None:
-            return Multifactor(self._prepared.priority, self._prepared.table)
-        return job_order(self._config.order)

@@ -75,12 +75,9 @@ class QueueHours:
         handle("queue-start", self._on_start)
         handle(_STOP, self._on_weekly_stop)
         handle(_START, self._on_weekly_start)
-
-    def schedule(self) -> None:
-        """Enter the windows into the engine's events; of weekly hours only the first."""
-        future = self._engine.future
-        for name, queue in self._queues.queues.items():
-            if queue.weekly:
+        future = engine.future
+        for name, queue in queues.queues.items():
+            if queue.weekly:  # each window enters the next one
                 self._enter_next(name, 0, (0, -1))
                 continue
             for stop, start in queue.windows:

@@ -33,7 +33,7 @@ from simsched.simulation.record.run_directory import RUN_FORMAT, RunResult
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
     from typing import BinaryIO
 
     from simpy import Environment
@@ -91,34 +91,26 @@ def simulate(
     """
     options.update(queue_policy=queue_policy, match_policy=match_policy, seed=seed)
     config = make_config(**options).on_clock(workload.clock).on_machine(cluster.index)
-    until, measure_from, checkpoints = _times(workload, until, measure_from, checkpoints)
+    until, measure_from = (
+        time_of_run(until, workload, "until"),
+        time_of_run(measure_from, workload, "from"),
+    )
+    states = {time_of_run(at, workload, "checkpoint"): file for at, file in (checkpoints or {}).items()}
     with collector_paused():  # nearly all objects that a run makes live to its end
         session = RunSession(cluster, config)
         session.prepare(workload, allocations=allocations, eventlog=eventlog, sink=sink, env=env)
         engine, workload = session.engine, session.workload
-        if not checkpoints and resume is None:
+        if not states and resume is None:
             forget_units(engine, watched=progress is not None)
         _refuse_times(workload, until, measure_from)
         if progress is not None or stop is not None:
             engine.add("reports", Reports(engine, progress, stop))
         files = session.describe_inputs(inputs)
-        if checkpoints or resume is not None:
-            _enter(engine, (cluster, config, workload, files), checkpoints or {}, resume, until)
+        if states or resume is not None:
+            _enter(engine, (cluster, config, workload, files), states, resume, until)
         if begun is not None:
             begun(engine)
         return session.records({"complete": engine.run(until), "until": until, "from": measure_from})
-
-
-def _times(
-    workload: Workload, until: Any, measure_from: Any, checkpoints: Mapping[Any, str | Path] | None
-) -> tuple[float | None, float | None, dict[float, str | Path] | None]:
-    """Return the times of a run in seconds; checkpoints remain None if there are none."""
-    files = {time_of_run(at, workload, "checkpoint"): file for at, file in (checkpoints or {}).items()}
-    return (
-        time_of_run(until, workload, "until"),
-        time_of_run(measure_from, workload, "from"),
-        None if checkpoints is None else files,
-    )
 
 
 class RunSession:
@@ -172,14 +164,22 @@ class RunSession:
         jobs = job_columns(workload, prepared, recorder)
         for columns in on.columns:
             jobs.update(columns(jobs))
-        described = _description(config, self.files, self.cluster, workload, self.engine.now)
+        queues = {} if config.queues is None else config.queues.queues
+        clock, end = workload.clock, self.engine.now
         now, seconds = datetime.now(UTC).isoformat(timespec="seconds"), time.perf_counter() - self._began
         meta = {
             "simsched": version(),
             "format": RUN_FORMAT,
             "created": now,
             **times,
-            **described,
+            "seed": config.seed,
+            "config": config.to_dict(),
+            "whole_nodes": find_policy(config.match_policy).whole_nodes,
+            "inputs": list(self.files),
+            "cluster": {"name": self.cluster.name, "targets": len(self.cluster.index), "totals": totals},
+            "workload": {"name": workload.name, "skipped": dict(workload.skipped_counts)},
+            "queue_stops": {name: stops_until(queue, end) for name, queue in queues.items() if queue.closed},
+            **({} if clock is None else {"clock": clock.to_dict()}),
             "counts": counts_of(jobs),
             "wall_seconds": round(seconds, 3),
             "jobs_per_second": round(self.engine.done / max(seconds, 1e-9), 1),
@@ -195,28 +195,6 @@ class RunSession:
         for made in on.tables:
             tables |= made()
         return RunResult(jobs, timeline, meta, recorder.log, recorder.events, workload, index, tables)
-
-
-def _description(
-    config: RunConfig,
-    files: Sequence[Mapping[str, Any]],
-    cluster: Cluster,
-    workload: Workload,
-    end: float,
-) -> dict[str, Any]:
-    """Return the description of a run for ``run.json``; `end` is its last second."""
-    queues = {} if config.queues is None else config.queues.queues
-    clock = workload.clock
-    return {
-        "seed": config.seed,
-        "config": config.to_dict(),
-        "whole_nodes": find_policy(config.match_policy).whole_nodes,
-        "inputs": list(files),
-        "cluster": {"name": cluster.name, "targets": len(cluster.index), "totals": totals_of(cluster)},
-        "workload": {"name": workload.name, "skipped": dict(workload.skipped_counts)},
-        "queue_stops": {name: stops_until(queue, end) for name, queue in queues.items() if queue.closed},
-        **({} if clock is None else {"clock": clock.to_dict()}),
-    }
 
 
 def engine_of(

@@ -474,6 +474,11 @@ def test_a_request_that_a_queue_refuses_gets_proposals_that_work(shape, queue, d
         {"reservations": [{"name": "r", "start": "117h", "duration": "1d", "hosts": "node[0-2]"}]},
         {"reservations": [{"name": "r", "start": "117h", "duration": "1d", "nodes": 4}]},
         {"outages": [{"ranks": "0-3", "start": "117h", "end": "150h", "kind": "maintenance", "note": "r"}]},
+        {
+            "outages": [
+                {"hosts": "node[0-2]", "start": "117h", "end": "150h", "kind": "maintenance", "note": "r"}
+            ]
+        },
     ],
 )
 def test_a_job_that_cannot_end_before_a_reservation_is_told_the_longest_duration(table):

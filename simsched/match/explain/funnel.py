@@ -21,7 +21,7 @@ from simsched.formats.jobspec.vertex import walk
 from simsched.graph.index.types import ABOVE, BELOW
 from simsched.match.explain.reasons import CONSTRAINT, EXIST, FITS, ID, IDLE, UP, Filter, Funnel, Step
 from simsched.match.requests.compile import compile_request
-from simsched.match.requests.request import POOL, SLOT
+from simsched.match.requests.request import POOL, SLOT, identified
 from simsched.match.search.counts import (
     EVERYWHERE,
     MANY,
@@ -169,7 +169,7 @@ class Case:
             left = left & self._passes(need)
             steps.append(_sum(CONSTRAINT, left, idle_fits, self._constraint))
         if need.ids is not None or need.names is not None:
-            left = left & self._identified(need)
+            left = left & identified(self.index.vertex_types[need.type], need.ids, need.names)
             steps.append(_sum(ID, left, idle_fits, self.vertices[need.number].id or ""))
         ready = left & (
             is_idle(need.type, None, self.avail) if need.exclusive else ~self.avail.held[need.type]
@@ -247,17 +247,6 @@ class Case:
         view = beneath(need.type, self.index.target_type, None, self.index)
         reached: Bools = (view.sum(need.eligible.astype(np.int64)) > 0) | (view.high == view.low)
         return reached
-
-    def _identified(self, need: Need) -> Bools:
-        vertices = self.index.vertex_types[need.type]
-        rows = zip(vertices.ids.tolist(), vertices.names, strict=True)
-        return np.array(
-            [
-                (need.ids is None or i in need.ids) and (need.names is None or n in need.names)
-                for i, n in rows
-            ],
-            dtype=np.bool_,
-        )
 
     def _idle_enough(self, need: Need) -> Bools:
         """Say which targets have free units of each type that they own; those taken whole must be idle."""

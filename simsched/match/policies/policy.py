@@ -236,7 +236,8 @@ def arranged(policy: MatchPolicy, candidates: Candidates) -> Integers:
     apart = replace(candidates, ordinals=candidates.ordinals.copy(), fits=candidates.fits.copy())
     with KIND.named(policy):
         found = np.asarray(policy.order(apart))
-    if found.shape != (count,) or found.dtype.kind not in "iu" or not _is_permutation(found):
+    positions = found.shape == (count,) and found.dtype.kind in "iu"
+    if not positions or not np.array_equal(np.sort(found), np.arange(count)):
         raise ConfigError(
             f"match policy {policy.name!r} did not return a permutation of its {count} candidates",
             expected=f"the positions 0 to {count - 1}, each once, as np.argsort returns them",
@@ -289,7 +290,3 @@ def copies_in_order(policy: MatchPolicy, candidates: Candidates) -> tuple[Intege
     copies = replace(candidates, ordinals=entries, fits=np.ones_like(entries), copy=copy)
     taken = entries[arranged(policy, copies)[: candidates.wanted]]
     return np.unique(taken, return_counts=True)
-
-
-def _is_permutation(positions: Integers) -> bool:
-    return bool((np.sort(positions) == np.arange(len(positions))).all())

@@ -22,7 +22,17 @@ from simsched.formats.rfc.units import convert
 from simsched.graph.index.target_leaves import leaves_on_targets
 from simsched.graph.index.types import ABOVE, BELOW, TARGET
 from simsched.match.requests.dialect import RFC14
-from simsched.match.requests.request import ABSENT, POOL, SLOT, VERTEX, Content, Need, Request, flat_demand
+from simsched.match.requests.request import (
+    ABSENT,
+    POOL,
+    SLOT,
+    VERTEX,
+    Content,
+    Need,
+    Request,
+    flat_demand,
+    identified,
+)
 
 if TYPE_CHECKING:
     from simsched.arrays import Bools
@@ -294,7 +304,8 @@ class _Compiler:
         if content is None:
             eligible, every = self.eligible, self.every
             if ids is not None or names is not None:
-                eligible = eligible & self._chosen_targets(ids, names)
+                targets = self.index.vertex_types[self.index.target_type]
+                eligible = eligible & identified(targets, ids, names)
                 every = bool(eligible.all())
             unit = self._one_unit(flat) if every and not node and not self.alone else None
             content = Content(node, exclusive, needs, flat, eligible, every, self.alone, unit)
@@ -343,14 +354,6 @@ class _Compiler:
             return None
         pool = self.index.pool_types.get(flat[0][0])
         return pool.name if pool is not None and pool.aligned else None
-
-    def _chosen_targets(self, ids: Idset | None, names: frozenset[str] | None) -> Bools:
-        vertices = self.index.vertex_types[self.index.target_type]
-        found = [
-            (ids is None or number in ids) and (names is None or name in names)
-            for number, name in zip(vertices.ids.tolist(), vertices.names, strict=True)
-        ]
-        return np.array(found, dtype=np.bool_)
 
 
 def _eligible(constraint: Constraint | None, index: Index) -> tuple[Bools, bool]:

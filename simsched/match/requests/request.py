@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
+import numpy as np
+
 from simsched.graph.index.types import ABOVE, BELOW
 
 if TYPE_CHECKING:
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.formats.rfc.count import Count
     from simsched.formats.rfc.idset import Idset
+    from simsched.graph.index.types import VertexType
     from simsched.match.requests.dialect import Dialect
 
 POOL, VERTEX, SLOT, ABSENT = "pool", "vertex", "slot", "absent"
@@ -166,6 +169,13 @@ class Request:
         """Yield all needs in preorder."""
         for need in self.needs:
             yield from need.walk()
+
+
+def identified(vertices: VertexType, ids: Idset | None, names: frozenset[str] | None) -> Bools:
+    """Return which vertices of a type may serve by their ids and names (None: by any)."""
+    pairs = zip(vertices.ids.tolist(), vertices.names, strict=True)
+    row = [(ids is None or id_ in ids) and (names is None or name in names) for id_, name in pairs]
+    return np.array(row, dtype=np.bool_)
 
 
 def flat_demand(needs: tuple[Need, ...]) -> Flat | None:

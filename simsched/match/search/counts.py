@@ -17,7 +17,7 @@ from simsched.graph.index.reach import View
 from simsched.graph.index.target_leaves import leaves_on_targets
 from simsched.graph.index.types import ABOVE, BELOW, TARGET
 from simsched.graph.resource_graph import pool_of
-from simsched.match.requests.request import ABSENT, POOL, SLOT
+from simsched.match.requests.request import ABSENT, POOL, SLOT, identified
 from simsched.match.search.target_classes import target_classes
 from simsched.match.state.availability import KeptCount, idle_cluster
 
@@ -209,7 +209,8 @@ def hosts(need: Need, ordinals: Ordinals, avail: Availability) -> Integers:
     if need.level != ABOVE and not need.every:
         may &= need.eligible[_at(avail.index.vertex_types[need.type].target, ordinals)]
     if need.ids is not None or need.names is not None:
-        may &= _at(_identified(need, avail.index), ordinals)
+        vertices = avail.index.vertex_types[need.type]
+        may &= _at(identified(vertices, need.ids, need.names), ordinals)
     if need.exclusive:
         may &= is_idle(need.type, ordinals, avail)
     if need.level == ABOVE and not need.every:
@@ -251,16 +252,6 @@ def _reaches_eligible(need: Need, ordinals: Ordinals, avail: Availability) -> Bo
     passing = view.sum(_at(eligible, view.ordinals).astype(np.int64))
     size = view.high - view.low
     found: Bools = (passing == size) if need.whole else (passing > 0) | (size == 0)
-    return found
-
-
-def _identified(need: Need, index: Index) -> Bools:
-    vertices = index.vertex_types[need.type]
-    row = [
-        (need.ids is None or number in need.ids) and (need.names is None or name in need.names)
-        for number, name in zip(vertices.ids.tolist(), vertices.names, strict=True)
-    ]
-    found: Bools = np.array(row, dtype=np.bool_)
     return found
 
 
@@ -322,6 +313,13 @@ def beneath(above: str, below: str, scope: Ordinals, index: Index) -> View:
     if above == EVERYWHERE:
         return View(None, np.zeros(1, np.int64), np.array([len(index.positions(below)[0])]))
     return index.beneath(above, below, scope)
+
+
+def members(above: str, vertex: int, below: str, index: Index) -> Integers:
+    """Return the vertices or leaf pools of a type below one vertex, in graph order."""
+    if above == EVERYWHERE:
+        return np.arange(len(index.positions(below)[0]))
+    return index.members(above, vertex, below)
 
 
 def spread(values: Integers, view: View, distinct: int) -> Integers:

@@ -21,7 +21,7 @@ from simsched.match.policies.policy import (
     keeps_siblings,
 )
 from simsched.match.requests.request import POOL, SLOT, VERTEX
-from simsched.match.search.counts import EVERYWHERE, MANY, beneath, capacity, hosts, usable_units
+from simsched.match.search.counts import EVERYWHERE, MANY, beneath, capacity, hosts, members, usable_units
 from simsched.match.search.portions import counted, first_copies, portions
 from simsched.match.state.draws import drawn_by_ids, finished, ids_ascend
 from simsched.match.state.masks import each_of, highest_bits, lowest_bits
@@ -263,12 +263,6 @@ class Descent:
         """
         return take_copies(kind, fits, wanted, among, (self.avail, self.policy, self.rng), most, content)
 
-    def _members(self, above: str, vertex: int, below: str) -> Integers:
-        """Return the vertices or leaf pools of a type below one vertex, in graph order."""
-        if above == EVERYWHERE:
-            return np.arange(len(self.index.positions(below)[0]))
-        return self.index.members(above, vertex, below)
-
     # --- units ---------------------------------------------------------------------------
 
     def _draw_each(
@@ -297,7 +291,7 @@ class Descent:
 
     def _draw_units(self, type_: str, units: int, above: str, vertex: int, *, covered: bool) -> None:
         """Draw units from the leaf pools below a vertex, from the first (with `highest`, the last) on."""
-        pools = self._members(above, vertex, type_)
+        pools = members(above, vertex, type_, self.index)
         if self.policy.highest:
             pools = pools[::-1]
         free = self.avail.free[type_][pools]  # a copy: `numbers` below is written to
@@ -326,24 +320,21 @@ class Descent:
     def _particular(self, need: Need, units: int, above: str, vertex: int) -> Draw:
         """Choose units pool by pool, as masks."""
         have = usable_units(need, self.avail)
-        members = self._members(above, vertex, need.type)
+        leaves = members(above, vertex, need.type, self.index)
         pick = lowest_bits
         if self.policy.highest:
-            members, pick = members[::-1], highest_bits
+            leaves, pick = leaves[::-1], highest_bits
         if not self.index.pool_types[need.type].named:
-            before = np.cumsum(have[members]) - have[members]
-            taken = np.clip(units - before, 0, have[members])
+            before = np.cumsum(have[leaves]) - have[leaves]
+            taken = np.clip(units - before, 0, have[leaves])
             some = np.flatnonzero(taken)
-            return _draw(need.type, members[some], taken[some])
-        pools, masks = [], []
-        for leaf in members.tolist():
+            return _draw(need.type, leaves[some], taken[some])
+        masks = {}
+        for leaf in leaves.tolist():
             if units and have[leaf]:
-                mask = pick(self.avail.usable_mask(need, leaf), min(units, int(have[leaf])))
-                pools.append(leaf)
-                masks.append(mask)
-                units -= mask.bit_count()
-        numbers = np.array([mask.bit_count() for mask in masks], dtype=np.int64)
-        return Draw(need.type, np.array(pools, dtype=np.int64), numbers, int(numbers.sum()), masks)
+                masks[leaf] = pick(self.avail.usable_mask(need, leaf), min(units, int(have[leaf])))
+                units -= masks[leaf].bit_count()
+        return Draw.of_masks(need.type, masks)
 
     def _note(self, draw: Draw, *, covered: bool) -> None:
         """Record a draw: R names it, and it is claimed unless an ancestor has been claimed exclusively."""

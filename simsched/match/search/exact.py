@@ -24,13 +24,12 @@ from simsched.errors import RequestError
 from simsched.graph.index.types import ABOVE, MAX_NAMED_UNITS
 from simsched.match.policies.policy import Candidates, MatchPolicy, arranged
 from simsched.match.requests.request import ABSENT, POOL, SLOT, VERTEX
-from simsched.match.search.counts import EVERYWHERE, MANY
+from simsched.match.search.counts import EVERYWHERE, MANY, members
 from simsched.match.search.ledger import Cover, Ledger
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from simsched.arrays import Integers
     from simsched.match.requests.request import Need, Request
     from simsched.match.state.availability import Availability
     from simsched.match.state.selection import Selection
@@ -224,18 +223,13 @@ class _Search:
         key = (kind, task.above, task.vertex, task.need.number)
         order = self._orders.get(key)
         if order is None:
-            ordinals = self._members(task.above, task.vertex, kind)
+            ordinals = members(task.above, task.vertex, kind, self.index)
             if self.policy.order is not None:
                 fits = np.ones(len(ordinals), dtype=np.int64)
                 given = Candidates(kind, ordinals, fits, self.avail, self.rng)
                 ordinals = ordinals[arranged(self.policy, given)]
             order = self._orders[key] = ordinals.tolist()
         return order
-
-    def _members(self, above: str, vertex: int, below: str) -> Integers:
-        if above == EVERYWHERE:
-            return np.arange(len(self.index.positions(below)[0]))
-        return self.index.members(above, vertex, below)
 
     def _hosts(self, need: Need, kind: str, ordinal: int, cover: Cover | None) -> int:
         """Return an upper bound on the copies that one candidate can host now."""
@@ -248,7 +242,7 @@ class _Search:
         for type_, units in need.flat or ():
             if type_ not in self.index.pool_types:
                 return 0
-            pools = self._members(kind, ordinal, type_).tolist()
+            pools = members(kind, ordinal, type_, self.index).tolist()
             bound = min(bound, sum(ledger.free(type_, leaf, cover) for leaf in pools) // units)
         return bound
 
@@ -285,7 +279,7 @@ class _Search:
 
     def _pools(self, task: _Task) -> list[int]:
         """Return the leaf pools below a task's vertex in the order in which the policy takes units."""
-        pools: list[int] = self._members(task.above, task.vertex, task.need.type).tolist()
+        pools: list[int] = members(task.above, task.vertex, task.need.type, self.index).tolist()
         return pools[::-1] if self.policy.highest else pools
 
     def _draw(self, task: _Task, rest: Tasks) -> Iterator[Tasks]:

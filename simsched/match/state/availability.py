@@ -70,6 +70,9 @@ class KernelKinds(Protocol):
 _NOTHING: Integers = np.empty(0, np.int64)
 _NO_WORDS: Words = np.empty(0, np.uint64)
 
+_PLAIN = ("total", "use", "up", "held", "shared", "sharers", "hidden")
+"""Attributes that a saved state has as they are."""
+
 LOG_LIMIT = 4096
 """Changes that are remembered for counts to catch up; counts further behind are taken again from scratch."""
 
@@ -207,33 +210,17 @@ class Availability:
 
     def state(self) -> dict[str, Any]:
         """Return all values that claims and status changes determine, without derived counts."""
-        return {
-            "ignores_status": self.ignores_status,
-            "free": self.free,
-            "total": self.total,
-            "words": self.words,
-            "masks": self._others(),
-            "use": self.use,
-            "up": self.up,
-            "held": self.held,
-            "shared": self.shared,
-            "sharers": self.sharers,
-            "hidden": self.hidden,
-        }
+        own = {name: getattr(self, name) for name in ("ignores_status", "free", "words", *_PLAIN)}
+        return {**own, "masks": self._others()}
 
     @classmethod
     def from_state(cls, index: Index, state: Mapping[str, Any]) -> Availability:
         """Return the availability with a state, over the index that it was taken from."""
         made = cls(index, ignore_status=state["ignores_status"])
         made.set_units(np.concatenate([_NOTHING, *(state["free"][name] for name in index.pool_types)]))
-        made.total = state["total"]
         made.set_words(state["words"], state["masks"])
-        made.use = state["use"]
-        made.up = state["up"]
-        made.held = state["held"]
-        made.shared = state["shared"]
-        made.sharers = state["sharers"]
-        made.hidden = state["hidden"]
+        for name in _PLAIN:
+            setattr(made, name, state[name])
         return made
 
     # --- questions -----------------------------------------------------------------------

@@ -72,10 +72,7 @@ def _merge_masks(parts: list[Draw], avail: Availability, *, highest: bool) -> Dr
         assert part.masks is not None
         for leaf, mask in zip(part.pools.tolist(), listed(part.masks), strict=True):
             masks[leaf] = masks.get(leaf, 0) | mask
-    pools = sorted(masks)
-    units = [masks[leaf] for leaf in pools]
-    numbers = np.array([mask.bit_count() for mask in units], dtype=np.int64)
-    return Draw(parts[0].type, np.array(pools, dtype=np.int64), numbers, int(numbers.sum()), units)
+    return Draw.of_masks(parts[0].type, dict(sorted(masks.items())))
 
 
 def _chosen(draw: Draw, avail: Availability, *, highest: bool, always: bool = False) -> Draw:
@@ -120,8 +117,4 @@ def drawn_by_ids(type_: str, view: View, units: Integers, avail: Availability, *
         free.sort(reverse=highest)
         for _, leaf, bit in free[:number]:
             masks[leaf] = masks.get(leaf, 0) | 1 << bit
-    pools = sorted(masks)
-    numbers = np.array([masks[leaf].bit_count() for leaf in pools], dtype=np.int64)
-    return Draw(
-        type_, np.array(pools, dtype=np.int64), numbers, int(numbers.sum()), [masks[b] for b in pools]
-    )
+    return Draw.of_masks(type_, dict(sorted(masks.items())))

@@ -10,7 +10,7 @@ import numpy as np
 from simsched.match.state.masks import listed
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from simsched.arrays import Bools, Integers
     from simsched.graph.index.index import Index
@@ -37,6 +37,13 @@ class Draw(msgspec.Struct, frozen=True, eq=False, gc=False):
     units: Integers | int
     amount: int
     masks: Masks | None = None
+
+    @classmethod
+    def of_masks(cls, type_: str, masks: Mapping[int, int]) -> Draw:
+        """Return a draw of the units of some leaf pools: leaf pool → mask."""
+        units = np.array([mask.bit_count() for mask in masks.values()], dtype=np.int64)
+        pools = np.array(list(masks), dtype=np.int64)
+        return cls(type_, pools, units, int(units.sum()), list(masks.values()))
 
 
 def takes_whole_pools(draw: Draw, pool: PoolType) -> bool:

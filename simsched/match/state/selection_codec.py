@@ -33,7 +33,10 @@ def selection_to_dict(selection: Selection) -> dict[str, Any]:
         "slots": selection.slots,
         "targets": _ordinals_to_plain(selection.targets),
         "held": [_draw_to_dict(draw) for draw in selection.held],
-        "holds": [_hold_to_dict(hold) for hold in selection.holds],
+        "holds": [
+            {"type": hold.type, "ordinals": hold.ordinals.tolist(), "exclusive": hold.exclusive}
+            for hold in selection.holds
+        ],
     }
     if selection.named is not selection.held:
         found["named"] = [_draw_to_dict(draw) for draw in selection.named]
@@ -60,7 +63,11 @@ def selection_from_dict(document: Mapping[str, Any], index: Index, request: Requ
         targets=_ordinals(document["targets"], len(index)),
         held=held,
         named=_draws(document["named"], index) if "named" in document else held,
-        holds=tuple(_hold(hold, index) for hold in document["holds"]),
+        holds=tuple(
+            Hold(kind, _ordinals(hold["ordinals"], len(index.vertex_types[kind])), bool(hold["exclusive"]))
+            for hold in document["holds"]
+            for kind in (hold["type"],)
+        ),
         shared=_draws(document.get("shared", ()), index),
         slots=int(document["slots"]),
         unlisted=_ordinals(document["unlisted"], len(index)) if "unlisted" in document else None,
@@ -99,16 +106,6 @@ def _draw(document: Mapping[str, Any], index: Index) -> Draw:
     table = word_tables(index).rows.get(type_)
     rows = masks if masks is None or table is None else as_words(masks, table.shape[1])
     return Draw(type_, pools, units, int(each.sum()), rows)
-
-
-def _hold_to_dict(hold: Hold) -> dict[str, Any]:
-    return {"type": hold.type, "ordinals": hold.ordinals.tolist(), "exclusive": hold.exclusive}
-
-
-def _hold(document: Mapping[str, Any], index: Index) -> Hold:
-    type_ = document["type"]
-    ordinals = _ordinals(document["ordinals"], len(index.vertex_types[type_]))
-    return Hold(type_, ordinals, bool(document["exclusive"]))
 
 
 def _ordinals_to_plain(ordinals: Integers) -> str | list[int]:

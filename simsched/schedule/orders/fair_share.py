@@ -122,9 +122,21 @@ def tree_of(rows: Iterable[AccountRow], where: str = "accounts") -> AccountTree:
         does not exist; with the place of the row.
     """
     accounts, users = _apart(rows, where)
-    root, accounts = _with_root(accounts)
+    # the root is the account ``root``, or the only one without a parent if all others have one
+    tops = [name for name, row in accounts.items() if row.parent is None]
+    root = ROOT
+    if ROOT not in accounts and len(tops) == 1 and any(row.parent == tops[0] for row in accounts.values()):
+        root = tops[0]
+    else:
+        accounts = {ROOT: AccountRow(ROOT), **accounts}
     _check_parents(accounts, root, where)
-    order = _from_the_root(accounts, root)
+    children: dict[str, list[str]] = defaultdict(list)
+    for name, row in accounts.items():
+        if name != root:
+            children[row.parent or root].append(name)
+    order = [root]
+    for name in order:  # grows while it is read
+        order += children[name]
     names: list[str | tuple[str, str]] = [*order]
     below: dict[str, list[AccountRow]] = defaultdict(list)
     for row in users.values():
@@ -135,6 +147,13 @@ def tree_of(rows: Iterable[AccountRow], where: str = "accounts") -> AccountTree:
             names.append((name, str(row.user)))
             listed.append(row)
     number = {name: at for at, name in enumerate(names)}
+    nodes: dict[str, tuple[int, ...]] = {}
+    default: dict[str, int] = {}
+    for at, row in enumerate(listed):
+        if row.user is not None:
+            nodes[row.user] = (*nodes.get(row.user, ()), at)
+            if row.default:
+                default.setdefault(row.user, at)
     charged = [number[row.account if row.user is not None else row.parent or root] for row in listed]
     charged[0] = 0
     parents = [0] * len(listed)
@@ -153,7 +172,8 @@ def tree_of(rows: Iterable[AccountRow], where: str = "accounts") -> AccountTree:
         ),
         _levels(parents, [at for at, row in enumerate(listed) if at and not _is_skipped(row)]),
         _levels(charged, list(range(1, len(listed)))),
-        *_users(names, listed),
+        nodes,
+        default,
         number,
     )
 
@@ -180,17 +200,6 @@ def _apart(
     return accounts, users
 
 
-def _with_root(accounts: dict[str, AccountRow]) -> tuple[str, dict[str, AccountRow]]:
-    """Return the name of the root, and all accounts with a row for it.
-
-    The root is the account ``root``, or the only one without a parent if all others have one.
-    """
-    tops = [name for name, row in accounts.items() if row.parent is None]
-    if ROOT not in accounts and len(tops) == 1 and any(row.parent == tops[0] for row in accounts.values()):
-        return tops[0], accounts
-    return ROOT, {ROOT: AccountRow(ROOT), **accounts}
-
-
 def _check_parents(accounts: Mapping[str, AccountRow], root: str, where: str) -> None:
     for name, row in accounts.items():
         if row.parent is not None and row.parent not in accounts:
@@ -206,18 +215,6 @@ def _check_parents(accounts: Mapping[str, AccountRow], root: str, where: str) ->
         raise ConfigError(
             text, where=accounts[str(cycle[0])].where or where, expected="accounts up to the root"
         )
-
-
-def _from_the_root(accounts: Mapping[str, AccountRow], root: str) -> list[str]:
-    """Return the accounts so that each follows its parent, those of one parent in the order of the rows."""
-    below: dict[str, list[str]] = defaultdict(list)
-    for name, row in accounts.items():
-        if name != root:
-            below[row.parent or root].append(name)
-    order = [root]
-    for name in order:  # grows while it is read
-        order += below[name]
-    return order
 
 
 def _is_skipped(row: AccountRow) -> bool:
@@ -245,20 +242,6 @@ def _levels(parents: Sequence[int], nodes: Sequence[int]) -> tuple[Integers, ...
         depth[at] = depth[parents[at]] + 1
         found[depth[at]].append(at)
     return tuple(np.array(found[level], dtype=np.int64) for level in sorted(found))
-
-
-def _users(
-    names: Sequence[str | tuple[str, str]], rows: Sequence[AccountRow]
-) -> tuple[dict[str, tuple[int, ...]], dict[str, int]]:
-    """Return user → its nodes, and user → the node of its default account."""
-    nodes: dict[str, tuple[int, ...]] = {}
-    default: dict[str, int] = {}
-    for at, (_, row) in enumerate(zip(names, rows, strict=True)):
-        if row.user is not None:
-            nodes[row.user] = (*nodes.get(row.user, ()), at)
-            if row.default:
-                default.setdefault(row.user, at)
-    return nodes, default
 
 
 # -- usage --------------------------------------------------------------------------------------------

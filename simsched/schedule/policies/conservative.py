@@ -32,9 +32,6 @@ if TYPE_CHECKING:
     from simsched.schedule.pass_context import PassContext
     from simsched.schedule.reservations import Reservations
 
-COMPRESS = ("queue", "start", "none")
-"""The order in which waiting jobs are tried when a job ended early; ``none``: they are not tried."""
-
 
 class Conservative:
     """Keep a reservation for each waiting job, or for at most `depth` of them.

@@ -8,7 +8,7 @@ queue manager (for its queue-depth see `limited`).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -70,13 +70,6 @@ class Replanning:
         return not settled or any(map(context.supply.could_start, queue.new_jobs()))
 
 
-class CouldNow(Protocol):
-    """A plan that quickly sees that a job cannot start now."""
-
-    def could_now(self, job: int) -> bool:
-        """Whether nothing that is quickly seen rules out a start."""
-
-
 class Reach:
     """How far a pass must plan: up to the last job that may still start now.
 
@@ -100,7 +93,7 @@ class Reach:
     def __len__(self) -> int:
         return max((left[-1][0] + 1 for left in self._left.values() if left), default=0)
 
-    def includes(self, place: int, plan: CouldNow | None) -> bool:
+    def includes(self, place: int, plan: Reservations | None) -> bool:
         """Whether the job at a place, or one behind it that it could delay, may still start now."""
         left = self._left[self._components[place]]
         while left and left[-1][0] >= place:
@@ -109,7 +102,7 @@ class Reach:
             left.pop()
         return False
 
-    def _may_start(self, job: int, plan: CouldNow | None) -> bool:
+    def _may_start(self, job: int, plan: Reservations | None) -> bool:
         if plan is None or self._asks_all:
             return self._context.supply.could_start(job)
         return job not in self._context.barred and plan.could_now(job)

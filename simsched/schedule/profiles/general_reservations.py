@@ -17,7 +17,7 @@ from simsched.match.search.select import could_fit
 from simsched.match.state.masks import listed
 from simsched.match.state.selection import Draw, LazySelection, Selection, changed, with_arrays
 from simsched.schedule.profile import end_of
-from simsched.schedule.profiles.gap import NEVER, Bounds, Gap
+from simsched.schedule.profiles.gap import NEVER, Gap
 from simsched.schedule.profiles.remainder import is_free, set_aside
 
 if TYPE_CHECKING:
@@ -131,7 +131,6 @@ class GeneralReservations:
         self._states = {0: base}
         """Number of moments that have passed → the state then, without reservations."""
         self._bookings: list[Booking] = []
-        self._soonest = Bounds()
         self._banks: dict[str, slice] = {}
         """Pool type → the part of a row that belongs to it."""
         for name, free in base.free.items():
@@ -182,12 +181,10 @@ class GeneralReservations:
         """Return the first start before a time, or `NEVER`."""
         supply, now = self._supply, self._supply.now
         if before <= end_of(now, 0):
-            may = supply.could_start(job) and self._may_begin(job)
+            may = supply.could_start(job) and self._fitting(job, 0) == 0
             gap = self._at(job, now) if may else None
         else:
-            kind, duration = supply.table.kinds[job], supply.table.durations[job]
-            gap = self._first_gap(job, bisect_left(self.times, self._soonest.of(kind, duration)), before)
-            self._soonest.note(kind, duration, before if gap is None else gap.start)
+            gap = self._first_gap(job, 0, before)
         self._found = gap or Gap(NEVER, None)
         return self._found.start
 
@@ -241,7 +238,7 @@ class GeneralReservations:
     def could_now(self, job: int) -> bool:
         """Whether counts, sums, and room on targets do not rule out that a job starts now."""
         supply = self._supply
-        if not supply.could_start(job) or not self._may_begin(job):
+        if not supply.could_start(job) or self._fitting(job, 0) != 0:
             return False
         return self._has_room(job, supply.now, self._least(supply.now, supply.table.durations[job]))
 
@@ -257,7 +254,11 @@ class GeneralReservations:
             reserved = gap.selection
             assert reserved is not None
             self._unbook(job, gap)
-            found = self._fit_now(job)
+            # on what is actually free, and not reserved until the requested end
+            duration = supply.table.durations[job]
+            least = self._least(now, duration)
+            left = self._left_of(supply.plan.available, now, now + duration, least)
+            found = supply.seek_at(job, left, now)
             available, until = supply.plan.available, now + supply.table.limits[job]
             if found is None and is_free(available, reserved):
                 closes = supply.calendar.closes(reserved, now, until, available.free)
@@ -302,19 +303,6 @@ class GeneralReservations:
             at = self._fitting(job, at + 1)
         return None
 
-    def _may_begin(self, job: int) -> bool:
-        """Whether sums do not rule out a gap that begins now."""
-        table = self._supply.table
-        soonest = self._soonest.of(table.kinds[job], table.durations[job])
-        return soonest <= self._supply.now and self._fitting(job, 0) == 0
-
-    def _fit_now(self, job: int) -> Selection | None:
-        """Return resources that are actually free, and not reserved until the job's requested end."""
-        supply, now = self._supply, self._supply.now
-        duration = supply.table.durations[job]
-        left = self._left_of(supply.plan.available, now, now + duration, self._least(now, duration))
-        return supply.seek_at(job, left, now)
-
     def _fitting(self, job: int, begin: int) -> int | None:
         """Return the first step from `begin` on from which the sums suffice for the job's requested time."""
         table = self._supply.table
@@ -344,12 +332,9 @@ class GeneralReservations:
     def _least(self, begin: float, duration: float) -> Integers:
         """Return the least free units of each leaf pool in the window from `begin` on."""
         at = bisect_left(self.times, begin)
-        least: Integers = np.minimum.reduce(self._rows[at : self._stop(at, duration)])
+        behind = max(at + 1, bisect_left(self.times, self.times[at] + duration))
+        least: Integers = np.minimum.reduce(self._rows[at:behind])
         return least
-
-    def _stop(self, begin: int, duration: float) -> int:
-        """Return the first step behind the window that begins with a step."""
-        return max(begin + 1, bisect_left(self.times, self.times[begin] + duration))
 
     def _has_room(self, job: int, time: float, least: Integers) -> bool:
         """Whether counts by the least that is free, without the vertices of reservations, allow a match."""
@@ -475,7 +460,6 @@ class GeneralReservations:
         end = end_of(gap.start, self._supply.table.durations[job])
         self._bookings.remove(Booking(gap.start, end, gap.selection))
         self._shift(gap.selection, gap.start, end, 1)
-        self._soonest = Bounds()
 
     def _shift(self, selection: Selection, begin: float, end: float, sign: int) -> None:
         """Take (-1) or free (1) the units of a selection from `begin`, which is a step, until `end`."""

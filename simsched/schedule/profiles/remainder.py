@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from simsched.graph.index.types import BELOW
 from simsched.match.state.masks import highest_bits, listed
 from simsched.match.state.selection import Draw, changed
 
@@ -82,10 +83,7 @@ def _exactly(available: Availability, type_: str, units: Mapping[int, int]) -> D
     """Return a draw of those of some units (leaf pool → mask) that are free."""
     pool = available.index.pool_types[type_]
     free = {bank: mask & available.free_mask(pool, bank) for bank, mask in sorted(units.items())}
-    masks = {bank: mask for bank, mask in free.items() if mask}
-    numbers = np.array([mask.bit_count() for mask in masks.values()], dtype=np.int64)
-    banks = np.array(list(masks), dtype=np.int64)
-    return Draw(type_, banks, numbers, int(numbers.sum()), list(masks.values()))
+    return Draw.of_masks(type_, {bank: mask for bank, mask in free.items() if mask})
 
 
 def _over(available: Availability, type_: str, keep: Integers) -> Draw:
@@ -111,20 +109,28 @@ def has_free_units(available: Availability, selection: Selection) -> bool:
 
 
 def is_free(available: Availability, selection: Selection) -> bool:
-    """Whether a whole selection is free in a state: targets up, units free by their ids, vertices idle."""
+    """Whether a whole selection can be claimed: targets up, units free by their ids, vertices idle."""
     if not available.up[selection.targets].all() or not has_free_units(available, selection):
         return False
     for hold in selection.holds:
-        busy = available.held[hold.type][hold.ordinals].any()
-        if busy or (hold.exclusive and available.shared[hold.type][hold.ordinals].any()):
+        if available.held[hold.type][hold.ordinals].any():
             return False
-    return all(_has_named_units(draw, available) for draw in (*selection.held, *selection.shared))
-
-
-def _has_named_units(draw: Draw, available: Availability) -> bool:
-    """Whether the units that a draw names are free."""
-    pool = available.index.pool_types[draw.type]
-    if draw.masks is None or available.partial is None:
+        if hold.exclusive and available.shared[hold.type][hold.ordinals].any():
+            return False
+        # of vertices within targets the units tell; a job without units may be on a target or below a rack
+        within = available.index.vertex_types[hold.type].level == BELOW
+        if hold.exclusive and not within and available.use[selection.targets].any():
+            return False
+    if available.partial is None:
         return True
-    masks = zip(draw.pools.tolist(), listed(draw.masks), strict=True)
-    return all(mask & ~available.free_mask(pool, bank) == 0 for bank, mask in masks)
+    for draw in (*selection.held, *selection.shared):
+        pool, may_share = available.index.pool_types[draw.type], draw in selection.shared
+        masks = () if draw.masks is None else listed(draw.masks)
+        for leaf, mask in zip(draw.pools.tolist(), masks, strict=draw.masks is not None):
+            free = available.free_mask(pool, leaf)
+            for kind, other, unit in available.sharers if may_share else ():
+                if kind == draw.type and other == leaf:
+                    free |= 1 << unit
+            if mask & ~free:
+                return False
+    return True

@@ -318,6 +318,7 @@ def _antecedents(
         return [tasks[task.index]] if tasks and task is not None and task.index in tasks else []
     if tasks is not None:
         return list(tasks.values())
-    if dependency.value not in names and index.isdecimal() and int(index) in arrays.get(array, {}):
-        return [arrays[array][int(index)]]
+    if dependency.value not in names and index.isascii() and index.isdigit() and len(index) <= 18:
+        task_of = arrays.get(array, {})
+        return [task_of[int(index)]] if int(index) in task_of else []
     return [dependency.value] if dependency.value in names else []

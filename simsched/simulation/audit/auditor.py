@@ -52,8 +52,9 @@ from simsched.simulation.audit.audit_tables import AuditTables
 from simsched.simulation.audit.inventory import Inventory
 from simsched.simulation.audit.promises import check_promises
 from simsched.simulation.audit.recorded_run import check_digests, recorded_run
-from simsched.simulation.audit.reserved_nodes import ReservedNodes, reservation_named
+from simsched.simulation.audit.reserved_nodes import ReservedNodes
 from simsched.simulation.audit.tolerance import differs, later
+from simsched.simulation.reservations.reservation_rules import reservation_of
 from simsched.workload.job import has_array_limits
 
 if TYPE_CHECKING:
@@ -72,30 +73,26 @@ UNITS = ("core", "gpu")
 def check_machine(tables: AuditTables, inventory: Inventory) -> None:
     """Check the tables of the machine and over time."""
     report = tables.report
-    for fault in _wrong_totals(tables.recorded, inventory):
-        report.add("A9", "(all)", fault)
-    report.checked["A9", "totals of run.json"] = len(tables.recorded.totals or ())
+    totals, targets = tables.recorded.totals, len(inventory.targets)
+    expected = {"node": targets} | {
+        type_: sum(target.usable.get(type_, 0).bit_count() for target in inventory.targets.values())
+        for type_ in UNITS
+        if type_ in inventory.unit_types
+    }
+    for type_, number in expected.items():
+        if totals is not None and totals.get(type_) != number:
+            text = f"run.json has {totals.get(type_)} of type {type_}, the cluster has {number}"
+            report.add("A9", "(all)", text)
+    if tables.recorded.targets not in (None, targets):
+        text = f"run.json has {tables.recorded.targets} targets, the cluster has {targets}"
+        report.add("A9", "(all)", text)
+    report.checked["A9", "totals of run.json"] = len(totals or ())
     for name, check in (("nodes", _check_nodes), ("timeline", _check_timeline)):
         path = tables.path / f"{name}.parquet"
         if path.is_file():
             check(tables, inventory, tables.load(name, path).keys())
         else:
             report.notes.append(f"there is no {name}.parquet, so it was not compared")
-
-
-def _wrong_totals(recorded: RecordedRun, inventory: Inventory) -> Iterator[str]:
-    """Yield the numbers of ``run.json`` that differ from the machine."""
-    expected = {"node": len(inventory.targets)}
-    for type_ in UNITS:
-        if type_ in inventory.unit_types:
-            expected[type_] = sum(
-                target.usable.get(type_, 0).bit_count() for target in inventory.targets.values()
-            )
-    for type_, number in expected.items():
-        if recorded.totals is not None and recorded.totals.get(type_) != number:
-            yield f"run.json has {recorded.totals.get(type_)} of type {type_}, the cluster has {number}"
-    if recorded.targets is not None and recorded.targets != len(inventory.targets):
-        yield f"run.json has {recorded.targets} targets, the cluster has {len(inventory.targets)}"
 
 
 def _check_nodes(tables: AuditTables, inventory: Inventory, columns: Set[str]) -> None:
@@ -231,8 +228,8 @@ def _wrong_preemption(
         mode = "suspend"
     if mode not in ((rule.mode, "requeue") if rule.mode == "checkpoint" else (rule.mode,)):
         yield f"was preempted with {mode}, its rule is {rule.mode}"
-    own, taker = reservation_named(job), None if row["taker"] is None else jobs[row["taker"]]
-    if own and taker is not None and reserved.is_kept(own, reservation_named(taker)):
+    own, taker = reservation_of(job), None if row["taker"] is None else jobs[row["taker"]]
+    if own and taker is not None and reserved.is_kept(own, reservation_of(taker)):
         yield f"was preempted in its reservation {own!r} by {taker.id}, which is not in it"
     if mode == "suspend":
         return

@@ -227,9 +227,11 @@ def _predicate(constraint: Constraint) -> Callable[[int, ExecutionTarget], bool]
     """Return the predicate of a constraint over (rank, target)."""
     from simsched.formats.rfc import constraint as rfc31
 
-    if isinstance(constraint, rfc31.And | rfc31.Or):
-        return _joined(constraint)
     match constraint:
+        case rfc31.And() | rfc31.Or():
+            parts = [_predicate(part) for part in constraint.args]
+            join = all if isinstance(constraint, rfc31.And) else any
+            return lambda rank, target: not parts or join(part(rank, target) for part in parts)
         case rfc31.Properties():
             wanted = frozenset(constraint.names)
             return lambda _rank, target: wanted <= target.properties
@@ -244,14 +246,6 @@ def _predicate(constraint: Constraint) -> Callable[[int, ExecutionTarget], bool]
             return lambda rank, target: not inner(rank, target)
     value: bool = constraint.value
     return lambda _rank, _target: value
-
-
-def _joined(constraint: Any) -> Callable[[int, ExecutionTarget], bool]:
-    from simsched.formats.rfc.constraint import And
-
-    parts = [_predicate(part) for part in constraint.args]
-    join = all if isinstance(constraint, And) else any
-    return lambda rank, target: not parts or join(part(rank, target) for part in parts)
 
 
 # --- regions -------------------------------------------------------------------------

@@ -14,15 +14,12 @@ def differs(one: float, other: float) -> bool:
     >>> differs(8e23 + 1, 8e23), differs(5.0, 5.0000001), differs(5.0, 6.0)
     (False, False, True)
     """
-    return one != other and not abs(one - other) <= _slack(one, other)
+    if one == other:
+        return False
+    largest = max(abs(one), abs(other))
+    return not abs(one - other) <= (SLACK if isinf(largest) else max(SLACK, 4 * ulp(largest)))
 
 
 def later(one: float, other: float) -> bool:
     """Whether a time is later than another by more than the rounding of a few additions."""
     return one > other and differs(one, other)
-
-
-def _slack(one: float, other: float) -> float:
-    """Return the seconds by which sums of floating-point times of this size may differ."""
-    largest = max(abs(one), abs(other))
-    return SLACK if isinf(largest) else max(SLACK, 4 * ulp(largest))

@@ -309,10 +309,6 @@ def _question(request: Request) -> tuple[Any, Any]:
     return request.jobspec.resources, request.jobspec.constraint
 
 
-def _bools(values: list[bool]) -> Any:
-    return np.array(values, dtype=np.bool_)
-
-
 def _table(values: list[int]) -> list[tuple[int, ...]]:
     width, *items = values
     return list(zip(*[iter(items)] * width, strict=True))
@@ -345,7 +341,7 @@ _IN: dict[str, Callable[[Any], Any]] = {
     "ints": lambda values: np.array(values, dtype=np.int64),
     "words": lambda values: np.array(values, dtype=np.uint64),
     "floats": lambda values: np.array(values, dtype=np.float64),
-    "bools": _bools,
+    "bools": lambda values: np.array(values, dtype=np.bool_),
 }
 
 

@@ -23,7 +23,7 @@ A dependency that can never be met ends the job that has it, with result FAILED 
 reason; jobs that depend on that one see it end badly.  Jobs in a cycle of dependencies end in the same
 way when they are submitted.
 
-`ArrayProgress`: how many tasks of each job array have started and ended, and how.
+`Tasks`: how many tasks of a job array have started and ended, and how.
 """
 
 from __future__ import annotations
@@ -46,15 +46,19 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Tasks:
-    """The tasks of one array.
+    """The tasks of one job array.
 
     Attributes
     ----------
+    array : the id of the array.
+    number : its number, below 0, as jobs have numbers from 0 on.
     jobs : their job numbers; `by_index` has them by their indices.
     unstarted, unended : how many have not started, or not ended.
     bad : how many did not end well; `never` is how many of them did not start.
     """
 
+    array: str
+    number: int
     jobs: list[int] = field(default_factory=list)
     by_index: dict[int, int] = field(default_factory=dict)
     unstarted: int = 0
@@ -62,87 +66,23 @@ class Tasks:
     bad: int = 0
     never: int = 0
 
+    def start(self) -> bool:
+        """Note the first start of a task; return whether it was the last one to start."""
+        self.unstarted -= 1
+        return not self.unstarted
 
-class ArrayProgress:
-    """The job arrays of a workload; each has a number below 0, as jobs have numbers from 0 on."""
-
-    def __init__(self) -> None:
-        self._numbers: dict[str, int] = {}
-        self._names: list[str] = []
-        self._tasks: list[Tasks] = []
-        self._of: dict[int, int] = {}
-
-    def add(self, number: int, job: Job) -> None:
-        """Add a job, which may be a task of an array."""
-        task = job.array_task
-        if task is None:
-            return
-        array = self._of[number] = self._numbers.setdefault(task.array, -1 - len(self._numbers))
-        if -1 - array == len(self._tasks):
-            self._tasks.append(Tasks())
-            self._names.append(task.array)
-        mine = self.tasks_of(array)
-        mine.jobs.append(number)
-        mine.by_index[task.index] = number
-        mine.unstarted += 1
-        mine.unended += 1
-
-    def __len__(self) -> int:
-        return len(self._tasks)
-
-    def number(self, name: str) -> int | None:
-        """Return the number of an array by its id; None if there is none."""
-        return self._numbers.get(name)
-
-    def name(self, array: int) -> str:
-        """Return the id of an array by its number."""
-        return self._names[-1 - array]
-
-    def of(self, job: int) -> int | None:
-        """Return the number of the array of which a job is a task; None if it is none."""
-        return self._of.get(job)
-
-    def tasks_of(self, array: int) -> Tasks:
-        """Return the tasks of an array by its number."""
-        return self._tasks[-1 - array]
-
-    def task(self, name: str, index: int) -> int | None:
-        """Return the job number of a task by the id of its array and its index; None if there is none."""
-        array = self._numbers.get(name)
-        return None if array is None else self.tasks_of(array).by_index.get(index)
-
-    def named_task(self, value: str) -> int | None:
-        """Return the job number of the task that ``ARRAY_INDEX`` names; None if there is none."""
-        array, _, index = value.rpartition("_")
-        return self.task(array, int(index)) if index.isascii() and index.isdigit() else None
-
-    def members(self) -> dict[int, list[int]]:
-        """Return array → its tasks, by their numbers."""
-        return {array: self.tasks_of(array).jobs for array in self._numbers.values()}
-
-    def start(self, job: int) -> int | None:
-        """Note the first start of a job; return its array if that was the last of its tasks to start."""
-        array = self._of.get(job)
-        if array is None:
-            return None
-        mine = self.tasks_of(array)
-        mine.unstarted -= 1
-        return None if mine.unstarted else array
-
-    def end(self, job: int, *, well: bool, ran: bool) -> int | None:
-        """Note the end of a job; return its array if a dependency on all of its tasks may be decided now."""
-        array = self._of.get(job)
-        if array is None:
-            return None
-        mine = self.tasks_of(array)
-        mine.unended -= 1
-        mine.bad += not well
-        mine.never += not ran
-        return array if not mine.unended or not well else None
+    def end(self, *, well: bool, ran: bool) -> bool:
+        """Note the end of a task; return whether a dependency on all of them may be decided now."""
+        self.unended -= 1
+        self.bad += not well
+        self.never += not ran
+        return not self.unended or not well
 
 
 SYMBOLIC = ("string", "fluid")
 THINK = "think-time"
+MOST_DIGITS = 18
+"""Digits of the index of a task at most; Python reads no numbers of thousands of digits."""
 NAMED = 5
 """Jobs of a cycle that a reason names at most."""
 
@@ -218,7 +158,11 @@ class Conditions:
         self.coming: Collection[str] = ()
         """The names (`names_of`) of jobs that will arrive; until then links have the name for a number."""
         self._number: dict[str, int] = {}
-        self._arrays = ArrayProgress()
+        self._arrays: dict[str, Tasks] = {}
+        self._numbered: dict[int, Tasks] = {}
+        """The same by the numbers of the arrays."""
+        self._array_of: dict[int, Tasks] = {}
+        """Job → the array of which it is a task."""
         self._producers: dict[str, list[int]] = {}
         """Symbol → the jobs that produce it, in submit order."""
         self._namesakes: dict[tuple[str | None, str | None], Namesakes] = {}
@@ -260,7 +204,6 @@ class Conditions:
         """Add a job, and return the names of `names_of` with the job or the array that each means."""
         self._jobs.append(job)
         self._number[str(job.id)] = number
-        self._arrays.add(number, job)
         if self.concern(job):
             self.conditional.add(number)
         symbols = _produced(job)
@@ -269,9 +212,16 @@ class Conditions:
         if (key := (job.user, job.name)) in self._namesakes:
             self._namesakes[key].add(number)
         names = {str(job.id): number, **dict.fromkeys(symbols, number)}
-        array = self._arrays.of(number)
-        if array is not None:
-            names[self._arrays.name(array)] = array
+        if (task := job.array_task) is not None:
+            if task.array not in self._arrays:
+                tasks = self._arrays[task.array] = Tasks(task.array, -1 - len(self._arrays))
+                self._numbered[tasks.number] = tasks
+            tasks = self._array_of[number] = self._arrays[task.array]
+            tasks.jobs.append(number)
+            tasks.by_index[task.index] = number
+            tasks.unstarted += 1
+            tasks.unended += 1
+            names[task.array] = tasks.number
         return names
 
     def _find_cycles(self) -> dict[int, str]:
@@ -281,7 +231,7 @@ class Conditions:
             for job in sorted(self.conditional)
         }
         if links:
-            links |= self._arrays.members()
+            links |= {number: tasks.jobs for number, tasks in self._numbered.items()}
         free = -1 - len(links)  # below the numbers of arrays
         for namesakes in self._namesakes.values():
             # A number stands for all jobs up to a place, so that a singleton has one link and not thousands.
@@ -309,10 +259,11 @@ class Conditions:
 
     def _count_tasks(self) -> None:
         """Count the tasks of arrays that have started and ended."""
-        for job in self._started:
-            self._arrays.start(job)
-        for job, (_, result) in self._ended.items():
-            self._arrays.end(job, well=result == COMPLETED, ran=job in self._started)
+        for job, tasks in self._array_of.items():
+            if job in self._started:
+                tasks.start()
+            if job in self._ended:
+                tasks.end(well=self._ended[job][1] == COMPLETED, ran=job in self._started)
 
     # -- questions of the engine ------------------------------------------------------------
 
@@ -339,21 +290,23 @@ class Conditions:
 
     def start(self, job: int, now: float) -> bool:
         """Note that a job started, and return whether others wait for its start."""
-        array = self._arrays.start(job) if job not in self._started else None
+        tasks, waiting = self._array_of.get(job), [*self._links.get(job, ())]
+        if tasks is not None and job not in self._started and tasks.start():
+            waiting += self._links.get(tasks.number, ())
         self._started[job] = now
-        waiting = (*self._links.get(job, ()), *(() if array is None else self._links.get(array, ())))
         return any(link.scheme == "after" for link in waiting)
 
     def started(self, job: int, now: float) -> list[Met]:
         """Return the jobs that no longer wait once the pass that started a job is over."""
-        array = self._arrays.of(job)
-        return self._settle(job, now) + ([] if array is None else self._settle(array, now))
+        tasks = self._array_of.get(job)
+        return self._settle(job, now) + ([] if tasks is None else self._settle(tasks.number, now))
 
     def ended(self, job: int, now: float, result: int) -> list[Met]:
         """Note how a job ended; return the jobs that no longer wait."""
         self._ended[job] = (now, result)
-        array = self._arrays.end(job, well=result == COMPLETED, ran=job in self._started)
-        return self._settle(job, now) + ([] if array is None else self._settle(array, now))
+        tasks, well = self._array_of.get(job), result == COMPLETED
+        decided = tasks is not None and tasks.end(well=well, ran=job in self._started)
+        return self._settle(job, now) + (self._settle(tasks.number, now) if tasks and decided else [])
 
     def elapsed(self, job: int) -> list[Met]:
         """Note that a time has come for which a job waited."""
@@ -365,9 +318,8 @@ class Conditions:
         for name in names:
             if name in self.coming:
                 continue  # other tasks of the array are still to come
-            array = self._arrays.number(name)
-            if array is not None:
-                found += self._settle(array, now)
+            if name in self._arrays:
+                found += self._settle(self._arrays[name].number, now)
             for link in self._links.pop(name, ()):
                 if link.scheme == THINK:  # there is no end to wait for, as if the preceding job were unknown
                     found += self._one_less(link.job)
@@ -452,7 +404,8 @@ class Conditions:
     def _corresponding(self, job: int, array: str, text: str) -> tuple[int | str, Link] | str:
         """Return the link of a task to that of an array with the same index, or why there is none."""
         task = self._jobs[job].array_task
-        other: int | str | None = None if task is None else self._arrays.task(array, task.index)
+        tasks = self._arrays.get(array)
+        other: int | str | None = None if task is None or tasks is None else tasks.by_index.get(task.index)
         if other is None and task is not None and f"{array}_{task.index}" in self.coming:
             other = f"{array}_{task.index}"
         if other is None:
@@ -461,10 +414,13 @@ class Conditions:
 
     def _antecedent(self, value: str) -> int | None:
         """Return the number of a job, or of a job array, by its id; None if there is none."""
-        array = self._arrays.number(value)
-        if array is not None:
-            return array
-        return self._number.get(value, self._arrays.named_task(value))
+        if value in self._arrays:
+            return self._arrays[value].number
+        array, _, index = value.rpartition("_")
+        is_index = index.isascii() and index.isdigit() and len(index) <= MOST_DIGITS
+        if value in self._number or array not in self._arrays or not is_index:
+            return self._number.get(value)
+        return self._arrays[array].by_index.get(int(index))
 
     def _symbolic(
         self, job: int, dependency: Dependency, text: str
@@ -493,7 +449,7 @@ class Conditions:
 
     def _judge(self, antecedent: Any, link: Link, now: float) -> Verdict:
         if self._arrays and not isinstance(antecedent, str) and antecedent < 0:
-            return self._judge_array(antecedent, link, now)
+            return self._judge_array(self._numbered[antecedent], link, now)
         ended = self._ended.get(antecedent)
         if link.scheme == "after" and antecedent in self._started:
             return self._judge_delay(self._started[antecedent], link, now)
@@ -516,9 +472,9 @@ class Conditions:
         self._timers.append((start + link.delay, link.job))
         return Verdict.TIMED
 
-    def _judge_array(self, array: int, link: Link, now: float) -> Verdict:
+    def _judge_array(self, tasks: Tasks, link: Link, now: float) -> Verdict:
         """Judge a link to all tasks of a job array."""
-        tasks, more = self._arrays.tasks_of(array), self._arrays.name(array) in self.coming
+        more = tasks.array in self.coming
         if link.scheme == "after":
             if tasks.never:
                 return Verdict.VAIN

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.graph.index.index import Index
     from simsched.match.policies.policy import MatchPolicy
-    from simsched.match.requests.request import Content, Request
+    from simsched.match.requests.request import Request
     from simsched.schedule.orders.multifactor import PriorityColumns
     from simsched.simulation.admission import Admission
     from simsched.simulation.jobs.recorded_starts import RecordedStarts
@@ -456,13 +456,17 @@ def counting_of(kinds: Kinds, *, counts_decide: bool) -> Counting:
     """Return whether counts alone decide for all these kinds of requests, and what each kind needs."""
     whole = kinds.policy.whole_nodes
     plain = [None if request is None else plain_units(request, whole=whole) for request in kinds.requests]
-    single = _single(kinds.requests, plain) if counts_decide else None
+    # every request may be a plain number of units of one type, or of copies of one slot of plain units
+    requests = [request for request in kinds.requests if request is not None]
+    types_of = {one and one[0] for one, r in zip(plain, kinds.requests, strict=True) if r is not None}
+    single = types_of.pop() if counts_decide and len(types_of) == 1 else None
     if kinds.by_target and not kinds.has_one_on_each_target(single):
         counts_decide, single = False, None
-    content = _one_slot(kinds.requests) if counts_decide and not single and not whole else None
+    contents = {request.plain for request in requests}
+    content = contents.pop() if counts_decide and not single and not whole and len(contents) == 1 else None
     if content is not None:
         single, plain = SLOT, [None if r is None else (SLOT, r.slots) for r in kinds.requests]
-    types = (single,) if single else _types(kinds.requests)
+    types = (single,) if single else tuple(dict.fromkeys(type_ for r in requests for type_ in r.demand))
     table = np.zeros((len(types), len(kinds.requests)), dtype=np.int64)
     for number, request in enumerate(kinds.requests):
         counted = plain[number]
@@ -472,28 +476,3 @@ def counting_of(kinds: Kinds, *, counts_decide: bool) -> Counting:
             elif request is not None:
                 table[at, number] = request.demand.get(type_, 0)
     return Counting(single, content, types, table)
-
-
-def _types(requests: Sequence[Request | None]) -> tuple[str, ...]:
-    """Return the requested pool types, in order of first appearance."""
-    types: dict[str, None] = {}
-    for request in requests:
-        if request is not None:
-            types.update(dict.fromkeys(request.demand))
-    return tuple(types)
-
-
-def _single(requests: Sequence[Request | None], plain: Sequence[tuple[str, int] | None]) -> str | None:
-    """Return the one type in which every request is a plain number of units, if there is one."""
-    kinds = {
-        counted and counted[0]
-        for request, counted in zip(requests, plain, strict=True)
-        if request is not None
-    }
-    return kinds.pop() if len(kinds) == 1 else None
-
-
-def _one_slot(requests: Sequence[Request | None]) -> Content | None:
-    """Return the content of one slot if every request is copies of the same slot of plain units."""
-    contents = {request.plain for request in requests if request is not None}
-    return contents.pop() if len(contents) == 1 else None

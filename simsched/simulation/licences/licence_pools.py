@@ -14,6 +14,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from simsched.errors import ConfigError, WorkloadError, did_you_mean
 from simsched.formats.jobspec.vertex import ResourceVertex
 from simsched.formats.rfc.count import Count
@@ -136,7 +138,7 @@ def with_requests(jobs: Sequence[Job], licences: Licences | None) -> tuple[Seque
         spec, fault = found
         if fault is not None:
             never[number] = fault
-        made.append(job if spec is job.jobspec else _with_spec(job, spec))
+        made.append(job if spec is job.jobspec else msgspec.structs.replace(job, jobspec=spec))
     return made, never
 
 
@@ -174,9 +176,3 @@ def _requested(job: Job, known: Mapping[str, int]) -> tuple[Jobspec, str | None]
     others = tuple(vertex for vertex in spec.resources if vertex.type != SSS_TYPE or vertex.id is None)
     mine = tuple(ResourceVertex(name, Count.fixed(number), exclusive=True) for name, number in counts.items())
     return replace(spec, resources=(*others, *mine)), None
-
-
-def _with_spec(job: Job, spec: Jobspec) -> Job:
-    import msgspec
-
-    return msgspec.structs.replace(job, jobspec=spec)

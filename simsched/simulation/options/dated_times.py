@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar, overload
+from typing import TYPE_CHECKING, overload
 
 from simsched.errors import ConfigError
 from simsched.formats.rfc.clock import DateText, parse_when, seconds_on
@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from simsched.simulation.outages.outages import Outage
     from simsched.workload.job import Workload
-
-Time = TypeVar("Time", float, None)
 
 
 @overload

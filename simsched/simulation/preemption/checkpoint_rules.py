@@ -112,13 +112,9 @@ class CheckpointRules(CheckpointTimes, frozen=True):
         ConfigError, FormatError
             for an attribute of another form; `where` is its place.
         """
-        return times_of(own, self.queues.get(queue or "", self), where)
-
-
-def times_of(own: Any, common: CheckpointTimes, where: str) -> CheckpointTimes | None:
-    """Return the times of a job with its `own` attribute over the common ones; None for no checkpoints."""
-    times = common if own is None else CheckpointTimes.read(own, where, common)
-    return None if times.interval == inf else times
+        common = self.queues.get(queue or "", self)
+        times = common if own is None else CheckpointTimes.read(own, where, common)
+        return None if times.interval == inf else times
 
 
 def read_checkpoints(value: Any, where: str) -> CheckpointRules | None:

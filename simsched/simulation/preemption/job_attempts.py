@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from simsched.simulation.engine import Engine
-    from simsched.simulation.preemption.checkpoint_rules import CheckpointRules
     from simsched.workload.job import Job
 
 
@@ -34,21 +33,39 @@ class CheckpointedJob(NamedTuple):
     known: bool
 
 
-class CheckpointReader:
-    """Reads the times of checkpoints of jobs; those of equal jobspecs once."""
+class JobAttempts(Listener):
+    """The attempts of the jobs of one run."""
 
-    def __init__(self, rules: CheckpointRules) -> None:
-        self._rules = rules
+    def __init__(self, engine: Engine) -> None:
+        self.jobs: dict[int, CheckpointedJob] = {}
+        config = engine.config
+        self._rules = config.job_checkpoints
         self._parsed: dict[tuple[int, str | None], tuple[Any, CheckpointTimes | None]] = {}
+        """Identity of a jobspec, and queue → the jobspec, and the times of checkpoints of jobs with both."""
+        self._engine, self._prepared = engine, engine.prepared
+        self._grace = inf if config.overrun == "allow" else config.kill_grace
+        self._saved: dict[int, float] = {}
+        self._lost: dict[int, float] = {}
+        self._counts: dict[int, int] = {}
+        self._stopped: dict[int, float] = {}  # job that writes a checkpoint before it goes → s of its attempt
+        self._written: set[int] = set()  # jobs whose last checkpoint is complete
 
-    def read(self, job: Job, runtime: float) -> CheckpointedJob | None:
-        """Return a job that writes checkpoints, None for any other; `runtime` is that of a run.
+    def joined(self, first: int, jobs: Sequence[Job]) -> None:
+        """Note which jobs write checkpoints; errors as `offered`."""
+        for number, job in enumerate(jobs, first):
+            found = self._checkpointed(job, self._prepared.runtimes[number])
+            if found is not None:
+                self.jobs[number] = found
+                self._prepare(number)
 
-        Raises
-        ------
-        ConfigError, FormatError
-            for an attribute of the job that is not valid.
-        """
+    def offered(self, job: Job) -> None:
+        """Raise the ConfigError or FormatError for an attribute of a job that is not valid."""
+        self._checkpointed(job, 0)
+
+    def _checkpointed(self, job: Job, runtime: float) -> CheckpointedJob | None:
+        """Return a job that writes checkpoints, None for any other; `runtime` is that of a run."""
+        if self._rules is None:
+            return None
         key = (id(job.jobspec), job.queue)
         if key not in self._parsed:
             own = job.jobspec.system.get(ATTRIBUTE)
@@ -66,37 +83,6 @@ class CheckpointReader:
                 expected="a longer interval",
             )
         return CheckpointedJob(times, work, job.runtime is not None)
-
-
-class JobAttempts(Listener):
-    """The attempts of the jobs of one run."""
-
-    def __init__(self, engine: Engine) -> None:
-        self.jobs: dict[int, CheckpointedJob] = {}
-        config = engine.config
-        rules = config.job_checkpoints
-        self._reader = None if rules is None else CheckpointReader(rules)
-        self._engine, self._prepared = engine, engine.prepared
-        self._grace = inf if config.overrun == "allow" else config.kill_grace
-        self._saved: dict[int, float] = {}
-        self._lost: dict[int, float] = {}
-        self._counts: dict[int, int] = {}
-        self._stopped: dict[int, float] = {}  # job that writes a checkpoint before it goes → s of its attempt
-        self._written: set[int] = set()  # jobs whose last checkpoint is complete
-
-    def joined(self, first: int, jobs: Sequence[Job]) -> None:
-        """Note which jobs write checkpoints; errors as `CheckpointReader.read`."""
-        if self._reader is not None:
-            for number, job in enumerate(jobs, first):
-                found = self._reader.read(job, self._prepared.runtimes[number])
-                if found is not None:
-                    self.jobs[number] = found
-                    self._prepare(number)
-
-    def offered(self, job: Job) -> None:
-        """Raise the errors of `CheckpointReader.read` for a job that is not noted yet."""
-        if self._reader is not None:
-            self._reader.read(job, 0)
 
     def cost_of(self, job: int) -> float | None:
         """Return the seconds in which a job writes a checkpoint; None if it writes none."""

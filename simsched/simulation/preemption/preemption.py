@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simsched.formats.rfc.duration import whole
 from simsched.match.state.selection import split
+from simsched.schedule.profiles.remainder import is_free
 from simsched.simulation.environment import DISRUPTION, SUBMISSION
 from simsched.simulation.jobs.lifecycle import JobState
 from simsched.simulation.listeners import Listener, Way
@@ -32,7 +33,6 @@ from simsched.simulation.preemption.preemption_rules import (
     REQUEUE,
     SUSPEND,
 )
-from simsched.simulation.preemption.suspension import is_free
 from simsched.simulation.record.recorder import CANCELED
 from simsched.simulation.reservations.reservation_rules import reservation_of
 
@@ -261,7 +261,7 @@ class Preemption(Listener):
         selection = context.fit(job)
         if selection is None or self._is_over(job, selection, now, (), waiting):
             return False
-        if waiting and not is_free(selection, self._soon(waiting)):
+        if waiting and not is_free(self._soon(waiting), selection):
             return False
         if limits is not None:
             limits.open(queue)

@@ -14,15 +14,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from simsched.graph.index.types import ABOVE, TARGET
 from simsched.match.state.selection import Selection, changed
+from simsched.schedule.profiles.remainder import is_free
 from simsched.simulation.outages.outages import DRAIN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from simsched.arrays import Bools, Integers
-    from simsched.graph.index.index import Index
     from simsched.match.state.availability import Availability
     from simsched.simulation.engine import Engine
     from simsched.simulation.outages.disruption import Disruption
@@ -82,7 +81,7 @@ class Suspension:
             if _has_units(found.selection, engine.plan.available):  # of most jobs others have the units
                 self._open(passed)
                 passed.clear()
-                if is_free(found.selection, engine.plan.available) and not self._closes(job, found, now):
+                if is_free(engine.plan.available, found.selection) and not self._closes(job, found, now):
                     self._go_on(job, found, now)
         self.close()
 
@@ -204,43 +203,3 @@ def _has_units(selection: Selection, available: Availability) -> bool:
         if (there < draw.units).any():
             return False
     return True
-
-
-def is_free(selection: Selection, available: Availability) -> bool:
-    """Whether a selection that was released can be claimed again."""
-    index = available.index
-    if not available.up[selection.targets].all():
-        return False
-    for draw in (*selection.held, *selection.shared):
-        pool, free = index.pool_types[draw.type], available.free[draw.type]
-        if draw in selection.held and (free[draw.pools] < draw.units).any():
-            return False
-        named = draw.masks is not None and available.partial is not None
-        if named and not _masks_free(draw, pool.name, available, shared=draw in selection.shared):
-            return False
-    return all(_hold_free(hold, selection, index, available) for hold in selection.holds)
-
-
-def _masks_free(draw: Any, name: str, available: Availability, *, shared: bool) -> bool:
-    from simsched.match.state.masks import listed
-
-    pool = available.index.pool_types[name]
-    for leaf, mask in zip(draw.pools.tolist(), listed(draw.masks), strict=True):
-        free = available.free_mask(pool, leaf)
-        for kind, other, unit in available.sharers if shared else ():
-            if kind == name and other == leaf:
-                free |= 1 << unit
-        if mask & ~free:
-            return False
-    return True
-
-
-def _hold_free(hold: Any, selection: Selection, index: Index, available: Availability) -> bool:
-    if available.held[hold.type][hold.ordinals].any():
-        return False
-    if not hold.exclusive:
-        return True
-    if available.shared[hold.type][hold.ordinals].any():
-        return False
-    inside = index.vertex_types[hold.type].level not in (ABOVE, TARGET)  # then the units tell
-    return inside or not available.use[selection.targets].any()

@@ -132,7 +132,11 @@ class AllocationLog:
         starts = [event for event in events if event[0] == ALLOC]
         selections = [selection for *_, selection in starts if selection is not None]
         resources = self._plain.resources(selections)
-        ends = self._ends(starts)
+        durations = self._durations
+        ends = [
+            0 if (seconds := durations[job]) == inf else now + (seconds or MOMENT)
+            for _, job, now, _ in starts
+        ]  # 0: never
         expirations = _numbers(ends)
         texts, ids, queues, add = self._texts, self._ids, self._queues, self._lines.append
         attributes, at = self._attributes, -1
@@ -163,28 +167,16 @@ class AllocationLog:
             add(f'{{"id":{id_text},"event":"{name}","time":{time},"R":{text}}}\n')
         events.clear()
 
-    def _ends(self, starts: list[_Event]) -> list[float]:
-        """Return the expirations of allocations; 0: never."""
-        durations = self._durations
-        return [
-            0 if (seconds := durations[job]) == inf else now + (seconds or MOMENT)
-            for _, job, now, _ in starts
-        ]
-
     def _rarely(self, kind: int, job: int, now: float, selection: Selection) -> tuple[str, str]:
         """Return the name and the R of an event that is neither the first alloc nor the whole release."""
         if kind == AGAIN:
-            text = self._texts[job] = self._document_again(job, selection)
+            (start, suspended), duration = self._starts.pop(job), self._durations[job]
+            end = 0 if duration == inf else start + suspended + (duration or MOMENT)
+            text = self._texts[job] = self._document(job, selection, start, end)
             return "alloc", text
         if kind == LAST_SHARD:
             del self._texts[job]
         return "release", self._document(job, selection, now, 0)
-
-    def _document_again(self, job: int, selection: Selection) -> str:
-        """Return the R of a job that runs already."""
-        (start, suspended), duration = self._starts.pop(job), self._durations[job]
-        end = 0 if duration == inf else start + suspended + (duration or MOMENT)
-        return self._document(job, selection, start, end)
 
     def _document(self, job: int, selection: Selection, begin: float, end: float) -> str:
         """Return an R that is not plain, as JSON."""

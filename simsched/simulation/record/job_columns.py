@@ -12,12 +12,12 @@ import numpy as np
 from simsched.simulation.record.recorder import DROPPED, PENDING, RESULTS, RUNNING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.simulation.jobs.prepare import Prepared
     from simsched.simulation.record.recorder import Recorder
-    from simsched.workload.job import Job, Skip, Workload
+    from simsched.workload.job import Job, Workload
 
 NAN = float("nan")
 
@@ -25,15 +25,22 @@ NAN = float("nan")
 def job_columns(workload: Workload, prepared: Prepared, recorder: Recorder) -> dict[str, Any]:
     """Return the table of jobs: those of the workload in submit order, then the dropped records."""
     jobs = workload.jobs
-    dropped = [skip for skip in workload.skipped if _was_job(skip)]
+    # a skipped record was a job; steps and summary lines are not
+    dropped = [one for one in workload.skipped if one.id is not None or one.submit is not None or one.where]
     more = len(dropped)
     start, end = _times(recorder.start, more), _times(recorder.end, more)
     nodes, cores, gpus, slots = (np.array(each + [0] * more, dtype=np.int64) for each in recorder.counts)
     codes = np.fromiter(recorder.result + [DROPPED] * more, np.int64)
-    reasons = _reasons(recorder, len(jobs)) + [skip.reason for skip in dropped]
+    reasons = [*map(recorder.reasons.get, range(len(jobs))), *(skip.reason for skip in dropped)]
     shapes = _shapes(jobs)
     submit = _floats([job.submit for job in jobs] + [skip.submit for skip in dropped])
     wait = _floats([job.wait for job in jobs] + [None] * more)
+    # columns that a workload without such values does not have
+    optional: dict[str, tuple[list[Any], Callable[[list[Any]], Any]]] = {
+        "recorded_energy": ([job.energy for job in jobs], _floats),
+        "array_task": ([None if job.array_task is None else str(job.array_task) for job in jobs], _texts),
+        "depends": ([",".join(map(str, job.dependencies)) or None for job in jobs], _texts),
+    }
     return {
         "id": _texts(
             [*map(str, recorder.ids)] + [str(skip.where if skip.id is None else skip.id) for skip in dropped]
@@ -63,39 +70,12 @@ def job_columns(workload: Workload, prepared: Prepared, recorder: Recorder) -> d
         "recorded_state": _texts([job.status for job in jobs] + [None] * more),
         "recorded_start": submit + wait,
         "recorded_wait": wait,
-        **_energy(jobs, more),
-        **_array_tasks(jobs, more),
-        **_dependencies(jobs, more),
+        **{
+            name: column(values + [None] * more)
+            for name, (values, column) in optional.items()
+            if values.count(None) < len(jobs)
+        },
     }
-
-
-def _energy(jobs: Sequence[Job], more: int) -> dict[str, Any]:
-    """Return the column of recorded energy; none for a workload that has no energy."""
-    energies = [job.energy for job in jobs]
-    if energies.count(None) == len(jobs):
-        return {}
-    return {"recorded_energy": _floats(energies + [None] * more)}
-
-
-def _dependencies(jobs: Sequence[Job], more: int) -> dict[str, Any]:
-    """Return the column of dependencies; none for a workload without any."""
-    if not any(map(attrgetter("dependencies"), jobs)):
-        return {}
-    texts = [",".join(map(str, job.dependencies)) or None for job in jobs]
-    return {"depends": _texts([*texts, *[None] * more])}
-
-
-def _array_tasks(jobs: Sequence[Job], more: int) -> dict[str, Any]:
-    """Return the column of tasks of job arrays; none for a workload without arrays."""
-    tasks = [job.array_task for job in jobs]
-    if tasks.count(None) == len(jobs):
-        return {}
-    return {"array_task": _texts([None if task is None else str(task) for task in tasks] + [None] * more)}
-
-
-def _was_job(skip: Skip) -> bool:
-    """Whether a skipped record was a job; steps and summary lines are not."""
-    return skip.id is not None or skip.submit is not None or bool(skip.where)
 
 
 def _texts(values: Sequence[str | None]) -> Any:
@@ -112,13 +92,6 @@ def _times(values: list[float], more: int) -> Any:
 def _floats(values: Sequence[float | None]) -> Any:
     # NumPy makes NaN of None, too, but takes five times as long.
     return np.fromiter([NAN if value is None else value for value in values], np.float64)
-
-
-def _reasons(recorder: Recorder, jobs: int) -> list[str | None]:
-    reasons: list[str | None] = [None] * jobs
-    for job, reason in recorder.reasons.items():
-        reasons[job] = reason
-    return reasons
 
 
 def _shapes(jobs: Sequence[Job]) -> list[str | None]:

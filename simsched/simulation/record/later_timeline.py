@@ -1,4 +1,4 @@
-"""`LaterTimeline`: the timeline of a run in which it follows from the times and units of the jobs.
+"""`later_rows`: the timeline of a run in which it follows from the times and units of the jobs.
 
 Where every unit is a whole target and jobs are only submitted, started and ended, the counts after each
 instant are sums over the jobs.  To add them up after the run takes a few operations; a row after each pass
@@ -9,6 +9,7 @@ What a run need not keep, because nothing reads it before its end: ids of units,
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from simsched.arrays import Floats, Integers
-    from simsched.match.state.run_selection import UnitKind
     from simsched.simulation.engine import Engine
     from simsched.simulation.jobs.prepare import Prepared
     from simsched.simulation.options.run_config import RunConfig
@@ -49,7 +49,7 @@ def forget_units(engine: Engine, *, watched: bool) -> None:
     if watched or config.outages or config.epilog[1] or config.queues or not plain:
         return
     if runs is not None and runs.kind.each == 1:
-        engine.recorder.later = LaterTimeline(prepared, runs.kind, idle, plan.total).rows
+        engine.recorder.later = partial(later_rows, prepared, runs.kind.content, idle, dict(plan.total))
 
 
 def _only_bars(engine: Engine) -> bool:
@@ -68,49 +68,42 @@ def _needs_no_ids(config: RunConfig) -> bool:
     return known and not (policy.lowest or policy.highest) and config.queue_policy in ("fcfs", "easy")
 
 
-class LaterTimeline:
-    """Computes the rows of the timeline from the columns of the recorder.
+def later_rows(
+    prepared: Prepared,
+    content: Mapping[str, int],
+    targets: int,
+    total: Mapping[str, int],
+    recorder: Recorder,
+    submitted: int,
+) -> tuple[Floats, Integers]:
+    """Return the times at which something happened, and the counts after each, as `tick` notes them.
 
-    Parameters
-    ----------
-    prepared : the jobs.
-    kind : what one unit is: a target, which is all that a job takes of a machine.
-    targets : how many targets there are, all of them idle before the run.
-    total : vertices of each type.
+    `content` are the units on each of the `targets`, all of them idle before the run, and `total` those
+    of the machine.
     """
+    submits, sizes = (np.array(column, dtype=np.float64) for column in (prepared.submits, prepared.sizes))
+    eligible, start, end = (
+        np.array(column, dtype=np.float64) for column in (recorder.eligible, recorder.start, recorder.end)
+    )
+    units = np.array(recorder.counts[0], dtype=np.float64)
+    came = ~np.isnan(eligible)
+    # a job that is rejected or waits to be taken in does not wait here, but a pass follows its submission
+    known = came | (np.array(recorder.result, dtype=np.int64) != PENDING)
+    known[:submitted] = True
+    began, ended = ~np.isnan(start), ~np.isnan(end)
+    times = np.unique(np.concatenate((submits[known], end[ended])))
+    places = times.searchsorted(eligible[came]), times.searchsorted(start[began])
+    ends = times.searchsorted(end[ended])
 
-    def __init__(self, prepared: Prepared, kind: UnitKind, targets: int, total: Mapping[str, int]) -> None:
-        self._prepared = prepared
-        self._content = kind.content
-        self._targets = targets
-        self._total = dict(total)
+    def after(more: Any, of_more: Any, less: Any, of_less: Any) -> Integers:
+        """Return the sums of what was added and taken off up to each time; whole numbers stay exact."""
+        changes = np.bincount(more, of_more, len(times)) - np.bincount(less, of_less, len(times))
+        sums: Integers = changes.astype(np.int64).cumsum()
+        return sums
 
-    def rows(self, recorder: Recorder, submitted: int) -> tuple[Floats, Integers]:
-        """Return the times at which something happened, and the counts after each, as `tick` notes them."""
-        prepared = self._prepared
-        submits, sizes = (np.array(column, dtype=np.float64) for column in (prepared.submits, prepared.sizes))
-        eligible, start, end = (
-            np.array(column, dtype=np.float64) for column in (recorder.eligible, recorder.start, recorder.end)
-        )
-        units = np.array(recorder.counts[0], dtype=np.float64)
-        came = ~np.isnan(eligible)
-        # a job that is rejected or waits to be taken in does not wait here, but a pass follows its submission
-        known = came | (np.array(recorder.result, dtype=np.int64) != PENDING)
-        known[:submitted] = True
-        began, ended = ~np.isnan(start), ~np.isnan(end)
-        times = np.unique(np.concatenate((submits[known], end[ended])))
-        places = times.searchsorted(eligible[came]), times.searchsorted(start[began])
-        ends = times.searchsorted(end[ended])
-
-        def after(more: Any, of_more: Any, less: Any, of_less: Any) -> Integers:
-            """Return the sums of what was added and taken off up to each time; whole numbers stay exact."""
-            changes = np.bincount(more, of_more, len(times)) - np.bincount(less, of_less, len(times))
-            sums: Integers = changes.astype(np.int64).cumsum()
-            return sums
-
-        queued = after(places[0], None, places[1], None)
-        demand = after(places[0], sizes[came], places[1], sizes[began])
-        running = after(places[1], None, ends, None)
-        used = after(places[1], units[began], ends, units[ended])
-        pools = [self._total[name] - self._content.get(name, 0) * used for name in recorder.pools]
-        return times, np.column_stack((queued, demand, running, self._targets - used, *pools))
+    queued = after(places[0], None, places[1], None)
+    demand = after(places[0], sizes[came], places[1], sizes[began])
+    running = after(places[1], None, ends, None)
+    used = after(places[1], units[began], ends, units[ended])
+    pools = [total[name] - content.get(name, 0) * used for name in recorder.pools]
+    return times, np.column_stack((queued, demand, running, targets - used, *pools))

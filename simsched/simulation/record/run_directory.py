@@ -149,7 +149,9 @@ class RunDirectory:
         work = self._staged.work
         self._write_allocations(result)
         if tables:
-            write_tables(work, _tables(result))
+            nodes = {} if result.index is None else {"nodes": node_columns(result.index)}
+            more = {name: columns for name, columns in result.tables.items() if columns}
+            write_tables(work, {"jobs": result.jobs, "timeline": result.timeline, **nodes, **more})
         events = {"eventlog.jsonl": result.events.text()} if result.events is not None else {}
         for name, text in {**events, **files}.items():
             (work / name).write_text(text, encoding="utf-8")
@@ -205,12 +207,6 @@ RUN = Layout("run", foreign_files, _is_whole)
 
 RUN_OF_STUDY = Layout("run", lambda folder: foreign_files(folder) or _foreign_files(folder), _is_whole)
 """The same for a run of a study, whose ``run.json`` may be damaged or missing."""
-
-
-def _tables(result: RunResult) -> dict[str, Mapping[str, Any]]:
-    nodes = {} if result.index is None else {"nodes": node_columns(result.index)}
-    more = {name: columns for name, columns in result.tables.items() if columns}
-    return {"jobs": result.jobs, "timeline": result.timeline, **nodes, **more}
 
 
 def finite(value: Any) -> Any:

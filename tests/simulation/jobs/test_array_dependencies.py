@@ -260,3 +260,10 @@ def test_a_checkpoint_in_the_middle_changes_nothing(tmp_path):
     assert starts(again) == starts(whole)
     assert starts(whole)["c"] == 40
     assert starts(whole)["d"] == 53
+
+
+def test_an_index_of_thousands_of_digits_names_no_task():
+    second = job("b", 0, "slot=1/core", 1, **after(f"afterok:a_{'9' * 5000}"))
+    found = run(machine(8), *tasks("a", "0-2"), second)
+    assert results(found)["b"] == "FAILED"
+    assert "does not name a job" in found.jobs["reason"][3]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import simsched as ss
-from simsched.simulation.record.later_timeline import LaterTimeline
+from simsched.simulation.record import later_timeline
 from simsched.simulation.simulate import simulate
 from tests.simulation.simworld import machine
 
@@ -45,8 +45,8 @@ def some_jobs(seed, cores=1, **of_the_twentieth):
 def computed(monkeypatch):
     """The runs whose timeline was computed after them."""
     made = []
-    rows = LaterTimeline.rows
-    monkeypatch.setattr(LaterTimeline, "rows", lambda *given: made.append(1) or rows(*given))
+    rows = later_timeline.later_rows
+    monkeypatch.setattr(later_timeline, "later_rows", lambda *given: made.append(1) or rows(*given))
     return made
 
 
