@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import sys
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
 
@@ -160,17 +162,15 @@ def _checked(path: str, where: str, args: Arguments) -> Report:
 
 
 def _from_stdin(text: str, where: str, kind: str) -> Report:
-    """Check standard input with a loader that needs a file."""
-    from tempfile import TemporaryDirectory
-
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "stdin"
-        xml = text.lstrip()[:1] == "<"  # may declare an encoding; a byte order mark goes before that
-        path.write_text(text, encoding="utf-16" if xml else "utf-8")
-        try:
-            return _LOADERS[kind](str(path), where)
-        except SimschedError as error:
-            raise error.renamed(str(path), where) from None
+    """Check standard input, which was read to recognise it, with a loader that reads it again."""
+    encoding = (
+        "utf-16" if text.lstrip()[:1] == "<" else "utf-8"
+    )  # a byte order mark goes before a declared one
+    before, sys.stdin = sys.stdin, TextIOWrapper(BytesIO(text.encode(encoding)))
+    try:
+        return _LOADERS[kind]("-", where)
+    finally:
+        sys.stdin = before
 
 
 def guess_kind(text: str) -> str:

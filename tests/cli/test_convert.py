@@ -190,6 +190,11 @@ def test_a_file_is_what_its_whole_content_says(run, text, said):
     assert said in run("validate", "-", stdin=text)[1]
 
 
+def test_notes_on_standard_input_have_its_name(run):
+    said = run("validate", "-", stdin="NodeName=n[1-2] CPUs=4\nPartitionName=p Nodes=ALL LLN=YES\n")[2]
+    assert "note: left out: standard input:2: partition p: LLN=YES" in said
+
+
 def test_every_fault_of_every_file(run, job, tmp_path):
     bad = tmp_path / "bad.yaml"
     bad.write_text(job.read_text().replace("count: 2", "count: 0").replace("60.0", "-1"))
