@@ -267,7 +267,11 @@ def _convert_constraint(args: argparse.Namespace) -> int:
 
     text, where = read_text(args.file), name_of(args.file)
     if is_constraint_document(text):
-        constraint = from_json(load_document(text, where), where)
+        document = load_document(text, where)
+        try:
+            constraint = from_json(document)
+        except FormatError as error:
+            raise error.at(where) from None
     else:
         constraint = parse_constraint(text.strip(), where)
     print_lines([json.dumps(to_json(constraint)) if args.to == "rfc31" else str(constraint)])

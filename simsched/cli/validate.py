@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-import sys
-from io import BytesIO, TextIOWrapper
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
 
@@ -14,7 +13,7 @@ from simsched.cli.support.verbs import add_verb
 from simsched.declare.answers import extended
 from simsched.declare.flags import Flags, field, flag
 from simsched.declare.kinds import choice
-from simsched.errors import ConfigError, FormatError, SimschedError
+from simsched.errors import ConfigError, FormatError, InputWarning, SimschedError
 from simsched.formats.text.diagnostics import Fault
 from simsched.formats.text.documents import load_document, name_of, read_text
 from simsched.formats.validate import Report
@@ -162,15 +161,22 @@ def _checked(path: str, where: str, args: Arguments) -> Report:
 
 
 def _from_stdin(text: str, where: str, kind: str) -> Report:
-    """Check standard input, which was read to recognise it, with a loader that reads it again."""
-    encoding = (
-        "utf-16" if text.lstrip()[:1] == "<" else "utf-8"
-    )  # a byte order mark goes before a declared one
-    before, sys.stdin = sys.stdin, TextIOWrapper(BytesIO(text.encode(encoding)))
-    try:
-        return _LOADERS[kind]("-", where)
-    finally:
-        sys.stdin = before
+    """Check standard input with a loader that needs a file."""
+    from tempfile import TemporaryDirectory
+
+    with TemporaryDirectory() as folder, warnings.catch_warnings(record=True) as noted:
+        path = Path(folder) / "stdin"
+        xml = text.lstrip()[:1] == "<"  # may declare an encoding; a byte order mark goes before that
+        path.write_text(text, encoding="utf-16" if xml else "utf-8")
+        try:
+            found = _LOADERS[kind](str(path), where)
+        except SimschedError as error:
+            raise error.renamed(str(path), where) from None
+    for one in noted:
+        if isinstance(one.message, InputWarning):
+            lines = [line.replace(str(path), where) for line in one.message.lines]
+            warnings.warn(InputWarning(where, lines), stacklevel=1)
+    return found
 
 
 def guess_kind(text: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import chain
 from math import floor
 from pathlib import Path
@@ -192,6 +192,10 @@ class QueueFeasibility:
         self._rules = rules
         whole = matcher.policy.whole_nodes or find_policy(rules.match_policy).whole_nodes
         self._limits = LimitTable(rules.limits, matcher.index, whole=whole)
+
+    @cached_property
+    def _windows(self) -> list[tuple[str, float, list[str]]]:
+        return _windows(self._rules, self._matcher.index)
 
     def answer(
         self,
@@ -396,7 +400,7 @@ class QueueFeasibility:
         given = self._duration(queue, requested)
         seconds = INF if given is None else given
         spec = jobspec if queue is None else constrained(jobspec, queue)
-        for name, begin, hosts in _windows(self._rules, self._matcher.index):
+        for name, begin, hosts in self._windows:
             if not 0 < begin < seconds:
                 continue
             without: dict[str, Any] = {"not": [{"hostlist": [encode_hosts(hosts)]}]}
@@ -432,9 +436,9 @@ def _windows(rules: QueueRules, index: Index) -> list[tuple[str, float, list[str
     for outage in rules.outages:
         one = outage.on_clock(now)
         if one is not None and one.kind == MAINTENANCE:
-            named = set(Hostlist.parse(one.hosts).expand())
             places = zip(index.hosts, index.ranks.tolist(), strict=True)
-            hosts = [host for host, rank in places if rank in one.ranks or host in named]
+            listed = Hostlist.parse(one.hosts)  # not expanded: it may name far more hosts
+            hosts = [host for host, rank in places if rank in one.ranks or host in listed]
             found.append((f"the maintenance{f' {one.note}' if one.note else ''}", one.start, hosts))
     for given in rules.reservations:
         reservation = given.on_clock(now) if given.days is None else None

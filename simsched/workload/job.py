@@ -388,11 +388,11 @@ class Workload:
     def stated(self, key: str) -> int | None:
         """Return the whole number with which a value of the header begins; None for another value, or none.
 
-        >>> jobs = Workload((), header={"MaxProcs": "128 (64 nodes)", "MaxNodes": "1,000"})
-        >>> jobs.stated("MaxProcs"), jobs.stated("MaxNodes")
-        (128, None)
+        >>> jobs = Workload((), header={"MaxProcs": "128 (64 nodes)", "MaxNodes": "1,000", "MaxJobs": "1e3"})
+        >>> jobs.stated("MaxProcs"), jobs.stated("MaxNodes"), jobs.stated("MaxJobs")
+        (128, None, None)
         """
-        found = re.match(r"\s*([0-9]{1,11})(?![.,]?[0-9])", self.header.get(key, ""))
+        found = re.match(r"\s*([0-9]{1,11})(?![\w-]|[.,][0-9])", self.header.get(key, ""))
         return int(found[1]) if found else None
 
     @property

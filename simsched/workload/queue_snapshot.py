@@ -45,9 +45,10 @@ from simsched.declare.table import Declared, fields_of, given_in
 from simsched.errors import FormatError, SimschedError, WorkloadError
 from simsched.formats.cluster.rset import ResourceSet
 from simsched.formats.jobspec.jobspec import Jobspec
+from simsched.formats.machines.slurm.notation import node_names
 from simsched.formats.rfc.declared import seconds
 from simsched.formats.rfc.dependency import AFTERCORR, JOB_SCHEMES, Dependency
-from simsched.formats.rfc.hostlist import Hostlist
+from simsched.formats.rfc.hostlist import Hostlist, encode_hosts
 from simsched.formats.rfc.idset import Idset
 from simsched.formats.text.documents import load_document, name_of
 from simsched.formats.text.json_text import load_json, load_json_line
@@ -478,7 +479,11 @@ class _SlurmReader:
         if hosts is None:
             raise WorkloadError(f"the nodes of the running job {job.job_id} are missing", expected="nodes")
         found = self._job(job, self.nothing)
-        holds = self._holds(job, Hostlist.parse(hosts, where="nodes"))
+        try:
+            on = Hostlist.parse(encode_hosts(node_names(hosts)))  # Slurm's names may have several brackets
+        except SimschedError as error:
+            raise error.at("nodes") from None
+        holds = self._holds(job, on)
         end = NEVER if found.duration is None else start + found.duration
         return RunningJob(found, start, end, holds, place)
 

@@ -334,7 +334,7 @@ def test_constraints_between_their_forms(run):
     status, _, err = run("convert", "-", "--to", "rfc35", stdin='{"near": []}')
     assert (status, err.partition(":")[2].partition(" (")[0]) == (
         2,
-        " error: standard input: unknown operator 'near'",
+        " error: standard input: constraint: unknown operator 'near'",
     )
 
 

@@ -94,7 +94,7 @@ def test_the_same_faults_in_json_have_their_places_too():
 def test_the_version_decides_unless_one_is_asked_for():
     canonical = GOOD.replace("count: 2", "count: 2-4")
     assert texts(validate_text(canonical, "j", "v1")) == [
-        "j:4:10: resources[0].count: '2-4' is not valid here (expected an integer, at least 1)"
+        "j:4:10: resources[0].count: the count 2-4 (expected an integer)"
     ]
     assert validate_text(canonical, "j", "jobspec").is_valid
     assert validate_text(canonical.replace("version: 1", "version: 999"), "j").is_valid
@@ -285,7 +285,7 @@ RFC_14_EXAMPLE_2 = GOOD.replace("type: core", "type: node")
     ("text", "misfit"),
     [
         (RFC_14_EXAMPLE_2, "resources[0].with[0].type: 'node' is not allowed here in V1"),
-        (GOOD.replace("count: 2", "count: 2-4"), "resources[0].count: '2-4' is not valid here"),
+        (GOOD.replace("count: 2", "count: 2-4"), "resources[0].count: the count 2-4"),
         (
             GOOD.replace("    duration: 60", "    queue: a"),
             "attributes.system: the key 'duration' is missing",

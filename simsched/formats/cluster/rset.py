@@ -233,7 +233,7 @@ class _Reader:
                 self.fail(path, f"{key} is missing", " and ".join(known))
         for key in found if known else ():
             if key not in known:
-                self.fail((*path, key), f"unknown key {clip(str(key))!r}", ", ".join(known))
+                self.fail((*path, key), f"unknown key {clip(str(key))!r}", f"one of {', '.join(known)}")
         return found
 
     def ids(self, path: Path, value: Any) -> Idset:
@@ -264,7 +264,9 @@ class _Reader:
         path = ("execution", "nodelist")
         if "nodelist" not in execution:
             self.fail(("execution",), "nodelist is missing", "a list of hostlists")
-        hosts = Hostlist.parse(typed(execution["nodelist"], list, self.at(path)), where=self.at(path))
+        hosts = Hostlist.parse(
+            typed(execution["nodelist"], list, self.at(path), "a list of hostlists"), where=self.at(path)
+        )
         if len(hosts) != len(ranks):
             message = f"names {len(hosts)} hosts for the {len(ranks)} ranks of R_lite"
             self.fail(path, message, "one host per rank")
@@ -293,7 +295,9 @@ class _Reader:
         if "R_lite" not in execution:
             self.fail(("execution",), "R_lite is missing", "a list of rank and children")
         cut: list[tuple[int, int, int, Children]] = []
-        for position, entry in enumerate(typed(execution["R_lite"], list, self.at(path))):
+        for position, entry in enumerate(
+            typed(execution["R_lite"], list, self.at(path), "a list of rank and children")
+        ):
             ranks, children = self.entry((*path, position), entry)
             cut += [(low, high, position, children) for low, high in ranks.ranges]
         cut.sort(key=lambda piece: piece[:3])

@@ -72,7 +72,9 @@ def read_storage_map(document: Any, where: str | None = None) -> StorageMap:
         if capacity is not None and not whole:
             raise FormatError(f"found {capacity!r}", where=f"{place}.capacity", expected="a number of bytes")
         place = f"{place}.hostlist"
-        served = Hostlist.parse(typed(row.get("hostlist", ""), str, place), where=place)
+        served = Hostlist.parse(
+            typed(row.get("hostlist", ""), str, place, "a hostlist (RFC 29)"), where=place
+        )
         servers[name] = StorageServer(name, tuple(served.expand()), capacity)
     hosts = typed(document["computes"], dict, _at(where, "computes"))
     for host, server in hosts.items():

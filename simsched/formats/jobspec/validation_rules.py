@@ -119,13 +119,15 @@ class _Check:
             return False
         for key in value:
             if key not in known:
-                near = nearest(key, known)
-                hint = f", perhaps {near!r}" if near else ""
-                self.fault((*path, key), f"unknown key {key!r}{hint}", ", ".join(known), at_key=True)
+                self.fault((*path, key), self.unknown(key, known), ", ".join(known), at_key=True)
         for key in required:
             if key not in value:
                 self.fault(path, f"the key {key!r} is missing", key)
         return True
+
+    def unknown(self, key: str, known: tuple[str, ...]) -> str:
+        near = nearest(key, known)
+        return f"unknown key {key!r}" + (f", perhaps {near!r}" if near else "")
 
     def rows(self, value: Any, path: Path, expected: str) -> Iterator[tuple[Path, Any]]:
         """Yield the items of a list that is not empty, with their paths."""
@@ -377,6 +379,9 @@ class _V1Check(_Check):
         "gpu": ("type", "count", "unit"),
     }
 
+    def unknown(self, key: str, known: tuple[str, ...]) -> str:
+        return f"V1 has no {key!r}" if key in _Check.task_keys + COUNT_KEYS else super().unknown(key, known)
+
     def version(self, value: Any) -> None:
         if type(value) is not int or value != 1:
             self.wrong(("version",), value, "1")
@@ -423,8 +428,11 @@ class _V1Check(_Check):
             self.fault(path, f"{types.count('gpu')} gpu resources in the slot", "at most one")
 
     def count(self, value: Any, path: Path) -> None:
-        if isinstance(value, dict) and not any(dict_faults(value)):
-            self.fault(path, f"the count {Count.from_json(value)}", "an integer")
+        faults = len(self.faults)
+        if isinstance(value, dict | str):
+            super().count(value, path)
+            if len(self.faults) == faults:
+                self.fault(path, f"the count {Count.from_json(value)}", "an integer")
         else:
             self.number(value, path)
 

@@ -50,8 +50,9 @@ def read_flux_accounting(text: str, where: str, notes: NoteCollector) -> SiteFac
         head = [cell.strip().lower().replace("_", "") for cell in next(rows, [])]
         if "queue" not in head and not {"username", "bank"} <= set(head):
             notes.refuse("neither associations nor queues", where, "username,bank,… or queue,…")
+        line = rows.line_num + 1
         for cells in rows:
-            place = f"{where}:{rows.line_num}"
+            place, line = f"{where}:{line}", rows.line_num + 1  # a cell in quotes may have several lines
             if len(cells) == len(head):
                 values = dict(zip(head, map(str.strip, cells), strict=True))
                 (_take_queue if "queue" in head else _take_association)(limits, values, place)

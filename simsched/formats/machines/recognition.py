@@ -414,7 +414,7 @@ _INSTEAD = {
     IN_COLUMNS: "sacctmgr with -P prints what is read",
 }
 """Kind of text that is not read → what is read in its place."""
-_COMMENTS = r"(?:[ \t\r]*+(?:#[^\n]*+)?\n)*+[ \t]*+"
+_COMMENTS = r"(?:[ \t]*+(?:#[^\r\n]*+)?[\r\n])*+[ \t]*+"
 # Of GWF, numbers up to the status, then names; the 19th of them is the structure of the job.
 _GWF = r"\d+(?:[ \t]+-?\d+(?:\.\d+)?){10}(?:[ \t]+\S+){7}[ \t]+(?:UNITARY|-1|[A-Z]\S*)(?:[ \t]+\S+){8}"
 LOGS = {

@@ -237,11 +237,11 @@ def shown(value: Any) -> str:
     return clip(quoted(value), 40)
 
 
-def typed(value: Any, kind: type, where: str | None) -> Any:
+def typed(value: Any, kind: type, where: str | None, expected: str | None = None) -> Any:
     """Return a value that is an object (dict), a list or a string, and there.  Raises `FormatError`."""
     if not isinstance(value, kind) and not (kind is list and isinstance(value, tuple)):
         found = "nothing" if value is None else shown(value)
-        raise FormatError(f"found {found}", where=where, expected=_KINDS[kind])
+        raise FormatError(f"found {found}", where=where, expected=expected or _KINDS[kind])
     return value
 
 

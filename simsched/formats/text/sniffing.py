@@ -70,9 +70,12 @@ def is_xml(text: str) -> bool:
     return text[:100].lstrip("\ufeff \t\r\n").startswith("<")
 
 
+_OPERATOR = re.compile(r"\s*(?:properties|hostlist|ranks|and|or|not):(?:\s|\Z)")
+
+
 def is_constraint_document(text: str) -> bool:
     """Whether the text of a constraint is an RFC 31 object in JSON or YAML, and not the text of RFC 35."""
-    return text.lstrip("\ufeff \t\r\n")[:1] == "{" or re.match(r"\s*[a-z]+:(\s|\Z)", text) is not None
+    return text.lstrip("\ufeff \t\r\n")[:1] == "{" or _OPERATOR.match(text) is not None
 
 
 HEAD = 65_536

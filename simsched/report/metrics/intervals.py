@@ -185,7 +185,7 @@ def _turned(t: float, skew: float) -> float:
 
 def bootstrap(
     values: pd.Series[float],
-    statistic: Statistic = np.mean,
+    statistic: Statistic | None = None,
     *,
     blocks: pd.Series[int] | None = None,
     resamples: int = 1000,
@@ -204,13 +204,34 @@ def bootstrap(
         return Interval(np.nan, np.nan, np.nan)
     rng = rng or np.random.default_rng(0)
     labels = np.arange(len(x)) if blocks is None else block_of(x, blocks.loc[known.index])
+    draws = (
+        _means(x, labels, resamples, rng)
+        if statistic is None
+        else _draws(x, labels, statistic, resamples, rng)
+    )
+    tail = 50 * (1 - confidence)
+    low, high = np.percentile(draws, [tail, 100 - tail])
+    return Interval(float(x.mean() if statistic is None else statistic(x)), float(low), float(high))
+
+
+def _means(x: Floats, labels: Integers, resamples: int, rng: np.random.Generator) -> Floats:
+    """Return the means of resampled blocks, from the blocks' sums and sizes: no job is copied."""
+    count = int(labels.max()) + 1
+    sums, sizes = np.bincount(labels, x, count), np.bincount(labels, minlength=count)
+    draws = np.empty(resamples)
+    for i in range(resamples):
+        drawn = rng.integers(0, count, count)
+        draws[i] = sums[drawn].sum() / sizes[drawn].sum()
+    return draws
+
+
+def _draws(
+    x: Floats, labels: Integers, statistic: Statistic, resamples: int, rng: np.random.Generator
+) -> Floats:
     order = np.argsort(labels, kind="stable")
     parts = np.split(x[order], np.flatnonzero(np.diff(labels[order])) + 1)
     drawn = (rng.integers(0, len(parts), len(parts)) for _ in range(resamples))
-    draws = [statistic(np.concatenate([parts[at] for at in places])) for places in drawn]
-    tail = 50 * (1 - confidence)
-    low, high = np.percentile(draws, [tail, 100 - tail])
-    return Interval(float(statistic(x)), float(low), float(high))
+    return np.array([statistic(np.concatenate([parts[at] for at in places])) for places in drawn])
 
 
 # --- blocks --------------------------------------------------------------------------------

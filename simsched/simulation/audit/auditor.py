@@ -52,9 +52,8 @@ from simsched.simulation.audit.audit_tables import AuditTables
 from simsched.simulation.audit.inventory import Inventory
 from simsched.simulation.audit.promises import check_promises
 from simsched.simulation.audit.recorded_run import check_digests, recorded_run
-from simsched.simulation.audit.reserved_nodes import ReservedNodes
+from simsched.simulation.audit.reserved_nodes import ReservedNodes, reservation_named
 from simsched.simulation.audit.tolerance import differs, later
-from simsched.simulation.reservations.reservation_rules import reservation_of
 from simsched.workload.job import has_array_limits
 
 if TYPE_CHECKING:
@@ -228,8 +227,8 @@ def _wrong_preemption(
         mode = "suspend"
     if mode not in ((rule.mode, "requeue") if rule.mode == "checkpoint" else (rule.mode,)):
         yield f"was preempted with {mode}, its rule is {rule.mode}"
-    own, taker = reservation_of(job), None if row["taker"] is None else jobs[row["taker"]]
-    if own and taker is not None and reserved.is_kept(own, reservation_of(taker)):
+    own, taker = reservation_named(job), None if row["taker"] is None else jobs[row["taker"]]
+    if own and taker is not None and reserved.is_kept(own, reservation_named(taker)):
         yield f"was preempted in its reservation {own!r} by {taker.id}, which is not in it"
     if mode == "suspend":
         return

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simsched.formats.rfc.idset import Idset
 from simsched.simulation.audit.tolerance import later
-from simsched.simulation.reservations.reservation_rules import reservation_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -50,6 +49,12 @@ class ReservedWindow(NamedTuple):
         return mine is None or not any(
             masks.get("core", 0) & ~mine.get(rank, 0) for rank, masks in units.items()
         )
+
+
+def reservation_named(job: Job) -> str | None:
+    """Return the reservation that a job names."""
+    name = job.jobspec.system.get("reservation")
+    return None if name is None else str(name)
 
 
 def _windows_of(row: Mapping[str, Any], table: Mapping[str, Any]) -> Iterator[ReservedWindow]:
@@ -96,7 +101,7 @@ class ReservedNodes:
             return
         self.checked["R1"] += 1
         until = time + (inf if job.duration is None else job.duration - (ran or 0))
-        named, name = reservation_of(job), self._of(job, time, until, units)
+        named, name = reservation_named(job), self._of(job, time, until, units)
         if named is not None and ran is None:
             yield from self._wrong_own(job, named, time, until, units)
         own = [window for window in self._windows if window.name == name]
@@ -119,7 +124,7 @@ class ReservedNodes:
 
         A job in a flexible one may run on beyond the window, and on other nodes.
         """
-        named = reservation_of(job)
+        named = reservation_named(job)
         around = (
             window.name
             for window in self._windows

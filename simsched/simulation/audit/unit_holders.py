@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from simsched.errors import ConfigError
 from simsched.formats.rfc.idset import Idset
-from simsched.simulation.licences.licence_pools import licences_of
+from simsched.simulation.licences.licence_pools import read_licences
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -28,6 +28,16 @@ if TYPE_CHECKING:
     from simsched.workload.job import Job
 
     Units = Mapping[int, Mapping[str, int]]
+
+
+def _requested(job: Job) -> dict[str, int]:
+    """Return the licences that a job requests, by its attribute and as vertices of the type ``License``."""
+    given = read_licences(job.jobspec.system.get("licenses"), "licenses")
+    counts = {} if given is None else given.to_dict()
+    for vertex in job.jobspec.resources:
+        if vertex.type == "License" and vertex.id is not None:
+            counts[vertex.id] = counts.get(vertex.id, 0) + vertex.count.min
+    return {name: number for name, number in counts.items() if number}
 
 
 class LicenceUse:
@@ -68,7 +78,7 @@ class LicenceUse:
                     yield f"has the licence {name!r} {ids & used}, which another job has"
                 self._ids[name] = used | ids
         try:
-            expected = licences_of(job.jobspec)
+            expected = _requested(job)
         except ConfigError as error:
             yield f"has an attribute that cannot be read: {error}"
             return

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from simsched.errors import ConfigError, SimschedError
-from simsched.formats.rfc.hostlist import Hostlist
+from simsched.formats.machines.slurm.notation import node_names
 from simsched.formats.rfc.idset import Idset
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def _targets(nodelist: str, index: Index) -> tuple[Integers, tuple[str, ...]]:
     """
     of_host = index.ordinal_of_host
     try:
-        hosts = Hostlist.parse(nodelist).expand()
+        hosts = node_names(nodelist)
         if _RANKS.fullmatch(nodelist) and of_host.keys().isdisjoint(hosts):
             hosts = [str(rank) for rank in Idset.parse(",".join(nodelist.split()))]
             of_host = {str(rank): [ordinal] for rank, ordinal in index.ordinal_of_rank.items()}

@@ -284,8 +284,14 @@ class RunTask:
         }
 
     def to_bytes(self) -> bytes:
-        """Return all fields as bytes for a worker."""
-        return msgspec.json.encode(self)
+        """Return all fields as bytes for a worker; ConfigError for a value that is not plain JSON data."""
+
+        def plain(value: Any) -> Any:
+            if not hasattr(value, "item"):  # a number of NumPy has one
+                raise ConfigError(f"the value is not plain JSON data: {value!r}")
+            return value.item()
+
+        return canonical_json(msgspec.to_builtins(self, enc_hook=plain))
 
     @classmethod
     def from_bytes(cls, data: bytes) -> RunTask:

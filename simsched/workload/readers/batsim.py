@@ -196,7 +196,12 @@ def _entry(job: Job) -> str:
     return json.dumps(entry, ensure_ascii=False)
 
 
-def _commas(parts: Iterable[str]) -> list[str]:
-    """Return the parts with a comma behind each but the last."""
-    listed = list(parts)
-    return [*(f"{part}," for part in listed[:-1]), *listed[-1:]]
+def _commas(parts: Iterable[str]) -> Iterator[str]:
+    """Yield the parts with a comma behind each but the last."""
+    last = None
+    for part in parts:
+        if last is not None:
+            yield f"{last},"
+        last = part
+    if last is not None:
+        yield last

@@ -6,9 +6,7 @@ and checkpoints that logs state in columns of their own become attributes of req
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import compress, pairwise
@@ -23,7 +21,6 @@ from simsched.formats.jobspec.heterogeneous import joined
 from simsched.formats.rfc.constraint import And, Constraint, Properties
 from simsched.formats.rfc.dependency import Dependency
 from simsched.formats.rfc.duration import whole
-from simsched.formats.rfc.hostlist import encode_hosts
 from simsched.workload.dependencies import begin_moved
 from simsched.workload.job import Job, Skip, Skips, Workload, assemble, jobs_of
 from simsched.workload.mapping import DEFAULT_TEMPLATE, GPU_TEMPLATE, Flat, MissingValueError
@@ -125,8 +122,6 @@ LEAVES_OUT = "the requests ("
 #: Texts of logs for a job without nodes.
 NO_HOSTS = frozenset(("", "None", "None assigned", "(null)", "N/A", "Unknown"))
 
-_SEVERAL_BRACKETS = re.compile(r"\][^,\[\]]*\[")
-
 #: Values of one key that a note names.
 _NAMED = 3
 
@@ -137,17 +132,10 @@ LATEST = 253_402_300_800
 def hosts_of(text: str | None) -> str | None:
     """Return the hosts on which a log ran a job, or None for the words that stand for no hosts.
 
-    Slurm has names with several pairs of brackets, and RFC 29 does not.
-
-    >>> hosts_of("n[1-4]"), hosts_of("r[0-1]n[1-2]"), hosts_of("None assigned"), hosts_of(None)
-    ('n[1-4]', 'r0n[1-2],r1n[1-2]', None, None)
+    >>> hosts_of("n[1-4]"), hosts_of("None assigned"), hosts_of(None)
+    ('n[1-4]', None, None)
     """
     kept = (text or "").strip()
-    if kept.count("[") > 1 and _SEVERAL_BRACKETS.search(kept):
-        from simsched.formats.machines.slurm.notation import node_names
-
-        with suppress(SimschedError):  # it is named where it is used
-            kept = encode_hosts(node_names(kept))
     return None if kept in NO_HOSTS else intern(kept)
 
 

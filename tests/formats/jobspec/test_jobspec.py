@@ -155,7 +155,7 @@ def test_a_jobspec_from_a_shape_has_the_keys_of_rfc_14_only():
         ("slot/[core;gpu;memory]", "resources[0].with[2].type", "'memory' is not allowed here in V1"),
         ("slot/[core;core]", "resources[0].with", "2 core resources in the slot"),
         ("slot=2+/core", "resources[0].count", "the count 2+"),
-        ("node=2,4/slot/core", "resources[0].count", "'2,4' is not valid here"),
+        ("node=2,4/slot/core", "resources[0].count", "the count 2,4"),
         ("slot/core=1-4", "resources[0].with[0].count", "the count 1-4"),
         ("slot/core{x}", "resources[0].with[0].exclusive", "a core has no 'exclusive' in V1"),
         ("node{id:'0-3'}/slot/core", "resources[0].id", "a node has no 'id' in V1"),

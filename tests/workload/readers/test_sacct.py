@@ -100,8 +100,7 @@ def test_a_line_becomes_a_job():
     ("text", "hosts"),
     [
         ("n[1-2,7]", "n[1-2,7]"),
-        ("r[0-1]n[1-2],x[3]", "r0n[1-2],r1n[1-2],x3"),
-        ("r[0-1]n[1-2", "r[0-1]n[1-2"),
+        ("r[0-1]n[1-2],x[3]", "r[0-1]n[1-2],x[3]"),
         ("", None),
         ("None assigned", None),
         ("(null)", None),

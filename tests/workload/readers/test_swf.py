@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from simsched.errors import ConfigError, FormatError, WorkloadError
 from simsched.formats.jobspec.jobspec import Jobspec
-from simsched.workload.job import Job, Skips, assemble
+from simsched.workload.job import Job, Skips, Workload, assemble
 from simsched.workload.load import load_workload
 from simsched.workload.mapping import ReadOptions
 from simsched.workload.readers.swf import read_swf
@@ -297,3 +297,8 @@ def test_counts_of_real_traces_add_up(traces, name, records, jobs, skipped, requ
     assert len({id(job.jobspec) for job in workload}) == requests
     assert all(a.submit <= b.submit for a, b in zip(workload.jobs, workload.jobs[1:], strict=False))
     assert seconds < 60  # 2 s on an idle machine; the benchmark holds the figure, this the order
+
+
+@pytest.mark.parametrize("stated", ["1e3", "64x16", "10-20", "1,024"])
+def test_a_size_in_the_head_that_is_no_number_is_none(stated):
+    assert Workload((), header={"MaxProcs": stated}).stated("MaxProcs") is None

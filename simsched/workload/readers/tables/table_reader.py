@@ -20,9 +20,9 @@ from math import floor
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import ConfigError, FormatError, SimschedError, WorkloadError, did_you_mean
+from simsched.formats.machines.slurm.notation import node_names
 from simsched.formats.rfc.dependency import Dependency
 from simsched.formats.rfc.duration import parse_duration
-from simsched.formats.rfc.hostlist import Hostlist
 from simsched.garbage import collector_paused
 from simsched.workload.dependencies import log_dependencies, refuse_cycles, with_known_dependencies
 from simsched.workload.job import FIRST_PLACES, ArrayTask, Job, Skip, Workload, in_submit_order
@@ -114,7 +114,7 @@ def nodes_of_text(text: str) -> int | None:
     """
     hosts = hosts_of(text)
     try:
-        return None if hosts is None else len(Hostlist.parse(hosts))
+        return None if hosts is None else len(node_names(hosts))
     except SimschedError:
         return None
 
