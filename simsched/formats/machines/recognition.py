@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from simsched.errors import FormatError, clip
-from simsched.formats.machines.slurm.config_lines import GLOBAL, NODE, PARTITION
+from simsched.formats.machines.slurm.config_keys import GLOBAL, NODE, PARTITION
 from simsched.formats.text.sniffing import HEAD, Outline, detect_kind, outline
 
 if TYPE_CHECKING:

@@ -436,7 +436,7 @@ def expanded(document: Mapping[str, Any], where: str) -> dict[str, Any]:
 
 def _slurm(lines: Mapping[str, Any], where: str) -> dict[str, Any]:
     from simsched.formats.machines.description import NoteCollector
-    from simsched.formats.machines.slurm.config_lines import GLOBAL
+    from simsched.formats.machines.slurm.config_keys import GLOBAL
     from simsched.formats.machines.slurm.settings import PriorityLines, Settings
 
     known = [name for key, name in GLOBAL.items() if key.startswith(("priority", "fairshare"))]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from simsched.errors import FormatError
 from simsched.formats.cluster.recipe import Amount, Level, NodeGroup, PoolSpec
 from simsched.formats.machines.site_facts import property_name
-from simsched.formats.machines.slurm.config_lines import GRES, refuse_unknown
+from simsched.formats.machines.slurm.config_keys import GRES, refuse_unknown
 from simsched.formats.machines.slurm.notation import (
     Gres,
     Keys,

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from simsched.errors import FormatError, LimitError, clip
 from simsched.formats.cluster.recipe import MAX_NODES
-from simsched.formats.machines.slurm.config_lines import GLOBAL
+from simsched.formats.machines.slurm.config_keys import GLOBAL
 from simsched.formats.machines.slurm.notation import at_path, stated, text_of, texts_at
 from simsched.formats.machines.slurm.reservation_lines import CORE_LINE
 from simsched.formats.machines.slurm.slurm_records import SlurmRecords

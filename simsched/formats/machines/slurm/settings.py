@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simsched.errors import FormatError, did_you_mean
 from simsched.formats.cluster.recipe import Amount, PoolSpec
-from simsched.formats.machines.slurm.config_lines import GLOBAL
+from simsched.formats.machines.slurm.config_keys import GLOBAL
 from simsched.formats.machines.slurm.node_records import NOT_POOLS
 from simsched.formats.machines.slurm.notation import (
     MAX_COUNT,

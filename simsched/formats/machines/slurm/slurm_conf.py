@@ -10,7 +10,7 @@ from pathlib import PurePath, PurePosixPath
 from typing import TYPE_CHECKING
 
 from simsched.errors import FormatError, LimitError, SimschedError, clip
-from simsched.formats.machines.slurm import config_lines, topology
+from simsched.formats.machines.slurm import config_keys, topology
 from simsched.formats.machines.slurm.node_records import read_gres
 from simsched.formats.machines.slurm.notation import Line, stated
 from simsched.formats.machines.slurm.slurm_records import SlurmRecords
@@ -180,7 +180,7 @@ def read_slurm_conf(text: str, where: str, notes: NoteCollector, open_file: Open
     records = SlurmRecords(notes, FORMAT)
     records.settings.lists_all = True
     lines = list(files.lines(text, where, (PurePath(where).name,)))
-    if not any(line.kind in config_lines.GLOBAL or line.kind in _KINDS for line in lines):
+    if not any(line.kind in config_keys.GLOBAL or line.kind in _KINDS for line in lines):
         expected = "NodeName=… and PartitionName=… lines"
         raise FormatError("this is not a slurm.conf", where=where, expected=expected)
     beside = files.lines(files.neighbour("gres.conf") or "", files.place("gres.conf"))
@@ -194,9 +194,9 @@ def read_slurm_conf(text: str, where: str, notes: NoteCollector, open_file: Open
 
 def _add(line: Line, records: SlurmRecords, notes: NoteCollector) -> None:
     """Add a line; the DEFAULT lines apply to the lines after them."""
-    known = _KINDS.get(line.kind, config_lines.GLOBAL)
+    known = _KINDS.get(line.kind, config_keys.GLOBAL)
     if known:
-        config_lines.refuse_unknown(line, known, notes)
+        config_keys.refuse_unknown(line, known, notes)
     name = line.values.get(line.kind, "")
     if line.kind not in _KINDS:
         records.settings.add(line.values, line.where)
@@ -204,7 +204,7 @@ def _add(line: Line, records: SlurmRecords, notes: NoteCollector) -> None:
         own = {_SAME.get(key, key): value for key, value in line.values.items() if key != line.kind}
         for key, meaning in _NODE_LEFT_OUT.items() if line.kind == "nodename" else ():
             if stated(line.values, key):
-                text = f"{config_lines.NODE[key]}={clip(line.values[key])} ({meaning})"
+                text = f"{config_keys.NODE[key]}={clip(line.values[key])} ({meaning})"
                 notes.left_out(text, line.where, cause=f"node {key}")
         values = records.defaults[line.kind] | own
         if name.upper() == "DEFAULT":
@@ -250,8 +250,8 @@ _SAME = {"feature": "features", "shared": "oversubscribe"}
 """Keys with two names; a line may use the other name than the DEFAULT line before it."""
 
 _KINDS: Mapping[str, Mapping[str, str]] = {
-    "nodename": config_lines.NODE, "partitionname": config_lines.PARTITION,
-    "nodeset": config_lines.NODE_SET, "downnodes": config_lines.DOWN_NODES,
+    "nodename": config_keys.NODE, "partitionname": config_keys.PARTITION,
+    "nodeset": config_keys.NODE_SET, "downnodes": config_keys.DOWN_NODES,
     "frontendname": {}, "switchname": {}, "blockname": {},
 }  # fmt: skip
 """The keys that begin a line of its own kind → the keys of these lines, if they are looked at here.

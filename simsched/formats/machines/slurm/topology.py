@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from simsched.cycles import find_cycle
 from simsched.errors import FormatError, clip
 from simsched.formats.cluster.recipe import Switch, SwitchTree
-from simsched.formats.machines.slurm.config_lines import BLOCK, SWITCH, refuse_unknown
+from simsched.formats.machines.slurm.config_keys import BLOCK, SWITCH, refuse_unknown
 from simsched.formats.machines.slurm.notation import Line, NameReader, stated, text_of
 from simsched.formats.text.diagnostics import shown
 from simsched.formats.text.yaml_text import load_yaml

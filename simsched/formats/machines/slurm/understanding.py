@@ -24,7 +24,7 @@ from simsched.formats.machines.description import NoteCollector, QosRow
 from simsched.formats.machines.limit_tables import HOLD, REJECT, UNLIMITED, LimitTables, policy_of
 from simsched.formats.machines.site_facts import Node, SiteFacts, name_queues, property_name
 from simsched.formats.machines.site_facts import joined as joined_nodes
-from simsched.formats.machines.slurm.config_lines import PARTITION as PARTITION_KEYS
+from simsched.formats.machines.slurm.config_keys import PARTITION as PARTITION_KEYS
 from simsched.formats.machines.slurm.node_records import node_kind, status_of
 from simsched.formats.machines.slurm.notation import (
     EVERY_NODE,
