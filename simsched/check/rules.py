@@ -509,15 +509,11 @@ def contradictions_of_map(site: SiteFiles) -> Iterator[SiteFault]:
 @rule("storage-place", ERROR, "the hosts of a server are in different parts of the graph")
 def localities(site: SiteFiles) -> Iterator[SiteFault]:
     """Yield the servers whose hosts are in different parts of a graph, so that storage is not near them."""
-    for machine in _graphs(site):
-        store = _Store(machine)
-        for where, map_ in site.maps:
-            for server in map_.servers.values():
-                places = store.places_of(server)
-                if len(places) > 1:
-                    names = " and ".join(sorted(store.paths[vertex] for vertex in places))
-                    text = f"the hosts of {server.name} ({where}) are in several places: {names}"
-                    yield SiteFault(machine.where, text)
+    for machine, store, where, server, places in _placed_servers(site):
+        if len(places) > 1:
+            names = " and ".join(sorted(store.paths[vertex] for vertex in places))
+            text = f"the hosts of {server.name} ({where}) are in several places: {names}"
+            yield SiteFault(machine.where, text)
 
 
 def is_storage(pool: Pool) -> bool:
@@ -663,17 +659,23 @@ class _ComparedServer(NamedTuple):
 
 
 def _compared_servers(site: SiteFiles) -> Iterator[_ComparedServer]:
+    for machine, store, map_where, server, places in _placed_servers(site):
+        there = store.bytes_below(*places) if len(places) == 1 else None
+        if there is not None and server.capacity is not None:
+            (vertex,) = places
+            sizes = server.capacity, there, store.pieces[vertex] * GIB
+            yield _ComparedServer(server.name, map_where, machine.where, store.paths[vertex], *sizes)
+
+
+def _placed_servers(
+    site: SiteFiles,
+) -> Iterator[tuple[StatedMachine, _Store, str, StorageServer, set[str]]]:
+    """Yield each graph, its storage, and each server of each map (`where`) with its places in the graph."""
     for machine in _graphs(site):
         store = _Store(machine)
-        for map_where, map_ in site.maps:
+        for where, map_ in site.maps:
             for server in map_.servers.values():
-                places = store.places_of(server)
-                there = store.bytes_below(*places) if len(places) == 1 else None
-                if there is not None and server.capacity is not None:
-                    (vertex,) = places
-                    path, rounding = store.paths[vertex], store.pieces[vertex] * GIB
-                    sizes = server.capacity, there, rounding
-                    yield _ComparedServer(server.name, map_where, machine.where, path, *sizes)
+                yield machine, store, where, server, store.places_of(server)
 
 
 def _graphs(site: SiteFiles) -> Iterator[StatedMachine]:

@@ -51,7 +51,6 @@ if TYPE_CHECKING:
 
     from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.graph.cluster import ClusterLike
-    from simsched.graph.index.index import Index
     from simsched.match.policies.policy import MatchPolicy
     from simsched.simulation.limits.limit_rules import LimitRule
     from simsched.simulation.outages.outages import Outage
@@ -195,7 +194,37 @@ class QueueFeasibility:
 
     @cached_property
     def _windows(self) -> list[tuple[str, float, list[str]]]:
-        return _windows(self._rules, self._matcher.index)
+        """The next window of each reservation and maintenance: its name, its begin, its hosts.
+
+        Times are seconds from now; dates are compared with the present time.  A reservation of some nodes,
+        whose choice is the scheduler's, has none.
+        """
+        now, index = Clock(time.time()), self._matcher.index
+        found = []
+        for outage in self._rules.outages:
+            one = outage.on_clock(now)
+            if one is not None and one.kind == MAINTENANCE:
+                named = Hostlist.parse(one.hosts)  # not expanded: it may name far more hosts
+                places = zip(index.hosts, index.ranks.tolist(), strict=True)
+                hosts = [host for host, rank in places if rank in one.ranks or host in named]
+                found.append((f"the maintenance{f' {one.note}' if one.note else ''}", one.start, hosts))
+        for given in self._rules.reservations:
+            reservation = given.on_clock(now) if given.days is None else None
+            if reservation is None or not isinstance(reservation.start, int | float):
+                continue
+            if isinstance(reservation.announced, int | float) and reservation.announced > 0:
+                continue  # nobody knows it now
+            begins = (begin for begin, _ in reservation.spans(reservation.start) if begin > 0)
+            begin = next(begins, None)
+            if reservation.hosts is None or reservation.hosts == "all":
+                every = reservation.hosts == "all" or (reservation.nodes or 0) >= len(index)
+                hosts = list(index.hosts) if every else []
+            else:
+                named = Hostlist.parse(reservation.hosts)
+                hosts = [host for host in index.hosts if host in named]
+            if begin is not None:
+                found.append((f"reservation {reservation.name}", begin, hosts))
+        return sorted((window for window in found if window[2]), key=lambda window: window[1])
 
     def answer(
         self,
@@ -423,40 +452,6 @@ class QueueFeasibility:
             stopped = () if queue.started else ("queue-stopped",)
             codes[name] = (*self._verdict(jobspec, queue, requested, ask).codes, *stopped)
         return codes
-
-
-def _windows(rules: QueueRules, index: Index) -> list[tuple[str, float, list[str]]]:
-    """Return the next window of each reservation and maintenance: its name, its begin, its hosts.
-
-    Times are seconds from now; dates are compared with the present time.  A reservation of some nodes, whose
-    choice is the scheduler's, has none.
-    """
-    now = Clock(time.time())
-    found = []
-    for outage in rules.outages:
-        one = outage.on_clock(now)
-        if one is not None and one.kind == MAINTENANCE:
-            places = zip(index.hosts, index.ranks.tolist(), strict=True)
-            listed = Hostlist.parse(one.hosts)  # not expanded: it may name far more hosts
-            hosts = [host for host, rank in places if rank in one.ranks or host in listed]
-            found.append((f"the maintenance{f' {one.note}' if one.note else ''}", one.start, hosts))
-    for given in rules.reservations:
-        reservation = given.on_clock(now) if given.days is None else None
-        if reservation is None or not isinstance(reservation.start, int | float):
-            continue
-        if isinstance(reservation.announced, int | float) and reservation.announced > 0:
-            continue  # nobody knows it now
-        begins = (begin for begin, _ in reservation.spans(reservation.start) if begin > 0)
-        begin = next(begins, None)
-        if reservation.hosts is None or reservation.hosts == "all":
-            every = reservation.hosts == "all" or (reservation.nodes or 0) >= len(index)
-            hosts = list(index.hosts) if every else []
-        else:
-            named = set(Hostlist.parse(reservation.hosts).expand())
-            hosts = [host for host in index.hosts if host in named]
-        if begin is not None:
-            found.append((f"reservation {reservation.name}", begin, hosts))
-    return sorted(((name, begin, hosts) for name, begin, hosts in found if hosts), key=lambda item: item[1])
 
 
 _NO_QUEUE = (

@@ -48,7 +48,7 @@ from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.formats.machines.slurm.notation import node_names
 from simsched.formats.rfc.declared import seconds
 from simsched.formats.rfc.dependency import AFTERCORR, JOB_SCHEMES, Dependency
-from simsched.formats.rfc.hostlist import Hostlist, encode_hosts
+from simsched.formats.rfc.hostlist import Hostlist
 from simsched.formats.rfc.idset import Idset
 from simsched.formats.text.documents import load_document, name_of
 from simsched.formats.text.json_text import load_json, load_json_line
@@ -480,7 +480,7 @@ class _SlurmReader:
             raise WorkloadError(f"the nodes of the running job {job.job_id} are missing", expected="nodes")
         found = self._job(job, self.nothing)
         try:
-            on = Hostlist.parse(encode_hosts(node_names(hosts)))  # Slurm's names may have several brackets
+            on = Hostlist.from_hosts(node_names(hosts))  # Slurm's names may have several brackets
         except SimschedError as error:
             raise error.at("nodes") from None
         holds = self._holds(job, on)
