@@ -51,6 +51,7 @@ class JobRecord:
     unix_group: str | None = None
     project: str | None = None
     queue: str | None = None
+    qos: str | None = None
     state: str | None = None
     submit: int | None = None
     start: int | None = None
@@ -145,6 +146,7 @@ def _record(
         unix_group=_credential(request, "Group"),
         project=_credential(request, "Project"),
         queue=_credential(request, "Queue"),
+        qos=_credential(request, "QualityOfService"),
         state=state,
         submit=_time(job, "SubmitTime"),
         start=start,

@@ -106,7 +106,7 @@ JOB_PROPERTIES = _table(
     ("OpSys OperatingSystem", "String", "constraint: property of that name", "RD"),
     ("Partition", "String", "constraint: property of that name", "RD"),
     ("Priority", "Integer", "priority of the record"),
-    ("QualityOfService", "String", "", "RD"),
+    ("QualityOfService", "String", "qos of the record", "RD"),
     ("Queue", "String", "attributes.system.queue", "RD"),
     ("Quote QuoteId", "String", ""),
     ("Reservation ReservationId", "String", "!there are no named reservations", "RD"),

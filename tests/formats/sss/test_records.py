@@ -201,14 +201,21 @@ shapes = st.one_of(
 def test_jobspecs_survive_the_way_out_and_in(shape, duration, constraint):
     jobspec = Jobspec.from_shape(shape, duration=duration, constraint=constraint, queue="q", name="n",
                                  command=("a", "b c", "it's"))  # fmt: skip
-    root = job_element(jobspec, "7", submit=5, user="u", group="g", priority=3, hold=True)
+    root = job_element(jobspec, "7", submit=5, user="u", group="g", qos="high", priority=3,
+                       hold=True)  # fmt: skip
     text = Document(root).to_xml()
     (record,), warnings = job_records(read_document(text))
     assert warnings == ()
     assert record.jobspec.to_shape() == jobspec.to_shape()
     assert record.jobspec.tasks == jobspec.tasks
     assert (record.jobspec.duration, record.jobspec.constraint) == (jobspec.duration, jobspec.constraint)
-    assert (record.id, record.submit, record.user, record.unix_group) == ("7", 5, "u", "g")
+    assert (record.id, record.submit, record.user, record.unix_group, record.qos) == (
+        "7",
+        5,
+        "u",
+        "g",
+        "high",
+    )
     assert (record.priority, record.hold, record.queue, record.name) == (3, True, "q", "n")
 
 

@@ -86,6 +86,7 @@ drafts = st.lists(
         group=word,
         queue=word,
         bank=word,
+        qos=word,
         name=word,
         runtime=st.none() | whole,
         priority=st.none() | st.integers(0, 100),
