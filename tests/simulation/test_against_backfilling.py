@@ -188,6 +188,7 @@ def compare(case, jobs, processors, cluster):
     assert not differ, f"{len(differ)} of {len(jobs)} jobs differ, first (job, ours, naive): {differ[:3]}"
 
 
+@pytest.mark.quick(8)
 @pytest.mark.parametrize("case", CASES)
 def test_made_workloads(case):
     cluster = cluster_of([(1, 0)] * 8)

@@ -205,6 +205,7 @@ def test_classes_order_the_events_of_one_instant_whenever_they_were_entered():
     assert seen == [*["end"] * 4, "submission"]
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("policy", ["fcfs", "easy", "conservative", "slurm", "selective", "slack"])
 def test_a_run_is_freed_with_its_result_without_a_collection(policy):
     """The collector is paused during runs, so a loop over runs would keep what only it could free."""

@@ -98,6 +98,7 @@ def test_a_study_sets_options_of_each_policy(folder):
     assert [one.queue_options.get("interval") for one in made] == [30, None, 90, None]
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("verb", ["size", "headroom", "forecast"])
 @pytest.mark.parametrize("policy", STARTS)
 def test_other_verbs(folder, verb, policy, capsys):

@@ -435,6 +435,7 @@ def test_runs_that_fail_do_not_replace_a_finished_study(reference, tmp_path):
     assert dataset(folder) == reference[1]
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize(
     "place", ["notes.txt", "runs/notes.txt", "runs/KEY/notes.txt", "jobs/notes.txt", "report.html"]
 )

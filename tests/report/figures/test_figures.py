@@ -32,6 +32,7 @@ def runs(write_run, make_schedule, make_records):
     ]
 
 
+@pytest.mark.quick(4)
 @pytest.mark.parametrize("kind", figures.KINDS)
 def test_every_kind_is_drawn_with_its_units(runs, tmp_path, kind):
     shown = runs if figures.KINDS[kind].several else runs[:1]
@@ -108,6 +109,7 @@ def test_figures_of_nodes_need_allocations(write_run, story, kind):
         figures.draw(kind, [load_run(write_run("bare", story))])
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("kind", [k for k in figures.KINDS if k not in ("reasons", "gantt", "map")])
 def test_a_run_in_which_nothing_ran_cannot_be_drawn(write_run, make_jobs, make_timeline, kind):
     empty = make_timeline(make_jobs([{"start": 0, "end": 1}]), {"core": 16}).head(0)
@@ -248,6 +250,7 @@ def test_the_names_of_nodes_do_not_touch(write_run, make_jobs):
     assert 5 < named <= 72 * figure.get_size_inches()[1] / 8.5
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("paper", [None, "single", "double"])
 @pytest.mark.parametrize("kind", ["utilisation", "queue", "gantt", "waits"])
 def test_no_legend_is_cut_or_covers_data(runs, kind, paper):

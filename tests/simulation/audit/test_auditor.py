@@ -184,6 +184,7 @@ PLANTED = [
 ]
 
 
+@pytest.mark.quick(8)
 @pytest.mark.parametrize(("plant", "law"), PLANTED, ids=[plant.__name__ for plant, _ in PLANTED])
 def test_a_planted_fault_is_found(check, honest, plant, law):
     lines, rows = honest
@@ -270,6 +271,7 @@ def test_an_honest_story_is_clean(story):
     assert story(lambda rows, lines: None)
 
 
+@pytest.mark.quick(5)
 @pytest.mark.parametrize(
     ("change", "text"),
     [

@@ -130,6 +130,7 @@ SHARED = ("core=2", "core=1", "node=2", "node=1/core=1", "core{x}", "gpu")
 ALONE = ("slot=1/core=2", "slot=2/core", "slot=1/node", "node{x}", "node=2{x}", "slot=1/[core=2;gpu]")
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("match_policy", ["first", "hinode", "bestfit", "worstfit", "locality", "random"])
 @pytest.mark.parametrize("policy", ["conservative", "hybrid"])
 def test_units_that_are_shared_now_are_not_shared_beyond_a_reservation_for_them(policy, match_policy):
@@ -186,6 +187,7 @@ def compare_trace(traces, name, compress, limit):
     assert not late(found)
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("compress", KEPT)
 @pytest.mark.parametrize("name", ["KTH-SP2", "SDSC-SP2"])
 def test_the_first_1500_jobs(traces, name, compress):

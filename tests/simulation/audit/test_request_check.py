@@ -183,6 +183,7 @@ def tree(tmp_path_factory):
     return ss.load_cluster(path)
 
 
+@pytest.mark.quick(4)
 @pytest.mark.parametrize(
     ("shape", "edit", "said"),
     [
@@ -239,6 +240,7 @@ def shared_by(tmp_path):
     return shared_by
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize(
     ("first", "second", "edit", "clash"),
     [
@@ -257,6 +259,7 @@ def test_an_exclusive_rack_or_socket_is_held_with_all_that_is_in_it(
     assert ("A3" in report.counts) == clash, str(report)
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize(
     "shape",
     [

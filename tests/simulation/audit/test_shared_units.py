@@ -34,6 +34,7 @@ def records(*jobs):
     return recorded(run(MACHINE, *jobs))
 
 
+@pytest.mark.quick(4)
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("other", ["slot/core", "core=2", "slot/node", SHAPES[0]])
 def test_an_honest_run_is_clean(check, shape, other):

@@ -223,6 +223,7 @@ def found(audited, path, text):
         return text in str(error)
 
 
+@pytest.mark.quick(5)
 @pytest.mark.parametrize(
     ("path", "value"),
     [
@@ -272,6 +273,7 @@ NAMES = (
 )
 
 
+@pytest.mark.quick(8)
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("how", ["removed", "emptied", "cut", "flipped"])
 def test_each_file_that_is_missing_cut_or_changed_is_found(run, audited, name, how):

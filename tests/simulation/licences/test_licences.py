@@ -104,6 +104,7 @@ def test_fcfs_against_counting(seed):
     assert starts(found) == fcfs_by_hand([(str(row[0]), *row[1:]) for row in rows], 8, 4)
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("policy", ["easy", "conservative", "hybrid", "slurm", "selective", "slack"])
 def test_random_runs_are_clean(tmp_path, policy):
     rng = random.Random(policy)

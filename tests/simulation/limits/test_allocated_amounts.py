@@ -148,6 +148,7 @@ def test_a_start_whose_allocation_would_break_the_limit_does_not_happen(ran, pol
     assert found["a"][:3] == [5, 4, "COMPLETED"]
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("policy", POLICIES)
 def test_a_job_is_tried_again_once_it_may_get_other_nodes(ran, load, policy):
     """Jobs that start after it in the same pass, or a drain, leave smaller nodes as the first free ones."""

@@ -110,6 +110,7 @@ def test_random_arrays_start_as_in_the_simple_scheduler(policy, seed):
     assert crowd.starts_of(done) == expected
 
 
+@pytest.mark.quick(8)
 @pytest.mark.parametrize("case", CASES)
 def test_every_policy_starts_tasks_as_the_naive_scheduler(case):
     options, policy, predictor = CASES[case]
@@ -166,6 +167,7 @@ def test_the_audit_finds_a_task_too_many(tmp_path):
     assert "running-jobs of array a is 2, of 1 allowed" in str(faults[-1])
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("policy", ["easy", "conservative", "hybrid", "slack"])
 def test_the_audit_of_random_arrays_is_clean(policy, tmp_path):
     from simsched.simulation.audit.auditor import audit_run

@@ -80,6 +80,7 @@ def test_the_rule_with_a_name_goes_before_the_rule_for_each():
     assert [found[name] for name in ("b0", "b1", "b2")] == [0, 0, 0]
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("policy", [*POLICIES, "slurm"])
 def test_a_limit_of_a_higher_level_counts_the_jobs_that_it_does_not_bind(policy, tmp_path):
     """As the association of a user in Slurm, which counts the jobs of all QOS."""

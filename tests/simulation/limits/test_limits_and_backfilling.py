@@ -54,6 +54,7 @@ def some_limits(rng):
     return rules, limits
 
 
+@pytest.mark.quick(8)
 @pytest.mark.parametrize("case", CASES)
 def test_starts_are_those_of_the_naive_scheduler(case):
     options, policy, predictor = CASES[case]

@@ -28,6 +28,7 @@ def busy():
     return sim
 
 
+@pytest.mark.quick(6)
 @pytest.mark.parametrize("event", ["submit", "start", "end", "requeue"])
 @pytest.mark.parametrize(
     ("act", "message"),

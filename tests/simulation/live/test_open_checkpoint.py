@@ -66,6 +66,7 @@ def test_selections_are_for_the_requests_of_their_jobs_where_queues_have_hosts(t
     assert parts(again.result()) == parts(sim.result())
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("policy", ["fcfs", "easy", "conservative"])
 @pytest.mark.parametrize("ending", ["json", "json.gz"])
 def test_a_story_continues_from_a_file(tmp_path, policy, ending):

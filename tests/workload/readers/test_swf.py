@@ -285,6 +285,7 @@ TRACES = [
 ]
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize(("name", "records", "jobs", "skipped", "requests"), TRACES)
 def test_counts_of_real_traces_add_up(traces, name, records, jobs, skipped, requests):
     begin = time.process_time()
