@@ -155,7 +155,7 @@ def labels_of(runs, draw):
 
 
 def test_axes_of_time_have_dates_and_days_of_the_week(runs):
-    from simsched.report.figures.over_time import calendar, utilisation
+    from simsched.report.figures.run_figures import calendar, utilisation
 
     labels, axes = labels_of(runs[:1], utilisation)
     assert axes.get_xlabel() == "local time (Europe/Berlin)"

@@ -10,7 +10,6 @@ import re
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -30,10 +29,11 @@ MAX_DPI = 1200
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind of figure: its content, the function that draws it (``module:function``), its size in inches.
+    """One kind of figure: its content, the function that draws it, its size in inches.
 
     A kind with `several` compares any number of runs, another kind shows one.  The function of a kind
-    `in_part` takes a `GanttView` besides.  A `wide` kind has more than fits one column of a paper.
+    `in_part` is in `gantt_figure` and takes a `GanttView` besides, that of another is in `run_figures`.  A
+    `wide` kind has more than fits one column of a paper.
     """
 
     summary: str
@@ -75,27 +75,27 @@ def inches(paper: str) -> float:
 KINDS: dict[str, Kind] = {
     "gantt": Kind(
         "which job held which node when; without allocations, how many cores",
-        "gantt_figure:gantt",
+        "gantt",
         size=(11, 6),
         in_part=True,
     ),
-    "utilisation": Kind("share of each resource type in use over time", "over_time:utilisation", True),
-    "queue": Kind("queued and running jobs over time", "over_time:queue", True),
-    "calendar": Kind("use of the machine by day, one column per week", "over_time:calendar", size=(11, 3)),
-    "map": Kind("the cluster's nodes, coloured by how much they were used", "over_time:cluster_map"),
+    "utilisation": Kind("share of each resource type in use over time", "utilisation", True),
+    "queue": Kind("queued and running jobs over time", "queue", True),
+    "calendar": Kind("use of the machine by day, one column per week", "calendar", size=(11, 3)),
+    "map": Kind("the cluster's nodes, coloured by how much they were used", "cluster_map"),
     "room": Kind(
         "racks, switches … (or blocks of nodes) over time: use, outages, fragmentation",
-        "room_figure:room",
+        "room",
         size=(11, 6),
         wide=True,
     ),
-    "waits": Kind("jobs that wait over time, by the cause of the wait", "waits_figure:waits", wide=True),
-    "wait": Kind("distribution of waits", "jobs:waits", True, (7, 4.5)),
-    "slowdown": Kind("distribution of bounded slowdowns", "jobs:slowdowns", True, (7, 4.5)),
-    "heatmap": Kind("mean wait by size and run time of jobs", "jobs:heatmap", size=(7, 4.5), wide=True),
-    "users": Kind("core hours and waits of the heaviest users", "jobs:users", size=(9, 5.5), wide=True),
-    "reasons": Kind("why jobs did not run", "jobs:reasons"),
-    "compare": Kind("several runs by their main figures", "jobs:comparison", True, (10, 4.5), wide=True),
+    "waits": Kind("jobs that wait over time, by the cause of the wait", "waits", wide=True),
+    "wait": Kind("distribution of waits", "wait_curves", True, (7, 4.5)),
+    "slowdown": Kind("distribution of bounded slowdowns", "slowdown_curves", True, (7, 4.5)),
+    "heatmap": Kind("mean wait by size and run time of jobs", "heatmap", size=(7, 4.5), wide=True),
+    "users": Kind("core hours and waits of the heaviest users", "users", size=(9, 5.5), wide=True),
+    "reasons": Kind("why jobs did not run", "reasons"),
+    "compare": Kind("several runs by their main figures", "comparison", True, (10, 4.5), wide=True),
 }
 
 _LIGHT = {"text.color": "#1b1f24", "axes.edgecolor": "#8a8f98", "figure.facecolor": "#ffffff"}
@@ -195,7 +195,7 @@ def draw_job(
     RunError : the job did not wait.
     """
     rows = len({period.cause for period in answer.periods}) + len(answer.holders)
-    kind = Kind("", "waits_figure:job_wait", size=(9.0, 1.6 + 0.32 * rows))
+    kind = Kind("", "job_wait", size=(9.0, 1.6 + 0.32 * rows))
     return _drawn("the wait of a job", kind, [run, answer], dark=dark, paper=paper, grey=grey)
 
 
@@ -208,8 +208,9 @@ def _drawn(
         raise ConfigError(f"{name} does not fit into one column", where="paper", expected=wide)
     with matplotlib_figures(dark, paper=paper is not None) as figure_class:
         figure = figure_class(figsize=_size(kind, paper))
-        module, function = kind.drawn_by.split(":")
-        getattr(import_module(f"simsched.report.figures.{module}"), function)(figure, *content)
+        from simsched.report.figures import gantt_figure, run_figures
+
+        getattr(gantt_figure if kind.in_part else run_figures, kind.drawn_by)(figure, *content)
         if grey:
             from simsched.report.figures.paper import in_grey
 

@@ -15,8 +15,8 @@ from simsched import human
 from simsched.report import palette
 from simsched.report.data.gantt import chart
 from simsched.report.data.gantt_view import MAX_JOBS_SHOWN, GanttView, colours_of, part_of, use_of_cells
-from simsched.report.figures.over_time import MAX_VECTORS, legend_above, time_axis
 from simsched.report.figures.paper import luminance
+from simsched.report.figures.run_figures import MAX_VECTORS, legend_above, time_axis
 from simsched.report.metrics.metrics import span
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import numpy as np
 from simsched.errors import RunError
 from simsched.report import palette
 from simsched.report.html.islands import NEVER, pack, ticks
-from simsched.report.waiting.job_answer import SHORT
+from simsched.report.waiting.job_answer import Cause
 from simsched.report.waiting.wait_totals import find_causes
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def packed_waits(run: RunTables, tick: float, islands: Islands) -> dict[str, Any
     columns["cause"] = np.concatenate([np.empty(0, dtype=np.int64), *(wait.codes for wait in waits)])
     known = not reason and run.path is not None
     return {
-        "types": [[t, f"{SHORT} of {t}"] for t in causes.types],
+        "types": [[t, f"{Cause.SHORT} of {t}"] for t in causes.types],
         "causes": [[cause, palette.of_cause(cause)] for cause in causes.names],
         "command": shlex.join(("simsched", "why", run.path.name)) if known and run.path else "",
         "data": islands.add(pack(columns, frozenset({"first"}))),

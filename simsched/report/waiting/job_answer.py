@@ -18,38 +18,47 @@ from simsched.text_table import table_lines
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-DEPENDENCY, BEGIN, HELD_BACK, STOPPED = "dependency", "begin-time", "held", "queue-stopped"
-SHORT, PLACEMENT, UNAVAILABLE = "short", "placement", "unavailable"
-MAINTENANCE, RESERVATION, ORDER, IN_LOG = "maintenance", "reservation", "order", "recorded"
-ADVANCE, UNDECIDED, INTERRUPTED, BLOCKED = "advance-reservation", "policy", "interrupted", "blocked"
-NOT_ELIGIBLE, POLICY = "not eligible", "policy or placement"
-"""The causes of a run of which only the tables are available, besides shortages."""
+
+class Cause:
+    """The codes of causes of a wait.  The code of a shortage has the type behind it: ``short of core``.
+
+    Of a run of which only the tables are available there are shortages, `NOT_ELIGIBLE` and `POLICY`.
+    """
+
+    DEPENDENCY, BEGIN, HELD_BACK, STOPPED = "dependency", "begin-time", "held", "queue-stopped"
+    SHORT, PLACEMENT, UNAVAILABLE = "short", "placement", "unavailable"
+    MAINTENANCE, RESERVATION, ORDER, IN_LOG = "maintenance", "reservation", "order", "recorded"
+    ADVANCE, UNDECIDED, INTERRUPTED, BLOCKED = "advance-reservation", "policy", "interrupted", "blocked"
+    NOT_ELIGIBLE, POLICY = "not eligible", "policy or placement"
+
+
 CAUSES: dict[str, str] = {
-    DEPENDENCY: "waits for other jobs, by a dependency or a think time",
-    BEGIN: "may not start before its begin-time",
-    HELD_BACK: "is held: its urgency is 0, or it was submitted on hold",
-    STOPPED: "its queue is stopped",
+    Cause.DEPENDENCY: "waits for other jobs, by a dependency or a think time",
+    Cause.BEGIN: "may not start before its begin-time",
+    Cause.HELD_BACK: "is held: its urgency is 0, or it was submitted on hold",
+    Cause.STOPPED: "its queue is stopped",
     LIMIT: "a limit, its own or that of its user, account, queue, QoS or array, has no room for it",
-    INTERRUPTED: "it ran, but was preempted or lost a node, and was queued again",
-    SHORT: "fewer units of a type are free than it requests",
-    PLACEMENT: "enough units are free, but not where and as it requests them",
-    UNAVAILABLE: "enough units would be free if all nodes were up",
-    MAINTENANCE: "it fits, but might still run when maintenance begins",
-    ADVANCE: "it fits, but an advance reservation has the nodes, or its own does not admit it at that time",
-    BLOCKED: "it fits, but a job before it in its queue waits for a limit that blocks",
-    RESERVATION: "it fits, but might delay a job with a reservation",
-    ORDER: "it fits, but jobs before it in the queue have to start first",
-    IN_LOG: "it fits, but the run plays a log that starts it later",
-    UNDECIDED: "it fits, but the queue policy did not start it yet",
+    Cause.INTERRUPTED: "it ran, but was preempted or lost a node, and was queued again",
+    Cause.SHORT: "fewer units of a type are free than it requests",
+    Cause.PLACEMENT: "enough units are free, but not where and as it requests them",
+    Cause.UNAVAILABLE: "enough units would be free if all nodes were up",
+    Cause.MAINTENANCE: "it fits, but might still run when maintenance begins",
+    Cause.ADVANCE: "it fits, but an advance reservation has the nodes, "
+    "or its own does not admit it at that time",
+    Cause.BLOCKED: "it fits, but a job before it in its queue waits for a limit that blocks",
+    Cause.RESERVATION: "it fits, but might delay a job with a reservation",
+    Cause.ORDER: "it fits, but jobs before it in the queue have to start first",
+    Cause.IN_LOG: "it fits, but the run plays a log that starts it later",
+    Cause.UNDECIDED: "it fits, but the queue policy did not start it yet",
 }
-"""Code of a cause → its meaning.  The code of a shortage has the type behind it: ``short of core``."""
+"""Code of a cause → its meaning."""
 MOST_PERIODS = 25
 """Periods that are printed; a longer list is cut in the middle."""
 _WITH_A_JOB = {
-    DEPENDENCY: "waited for job {}",
-    BLOCKED: "fitted, but job {} was before it and waited for a limit that blocks",
-    RESERVATION: "fitted, but might have delayed job {}, which had the reservation",
-    ORDER: "fitted, but job {} was before it in the queue",
+    Cause.DEPENDENCY: "waited for job {}",
+    Cause.BLOCKED: "fitted, but job {} was before it and waited for a limit that blocks",
+    Cause.RESERVATION: "fitted, but might have delayed job {}, which had the reservation",
+    Cause.ORDER: "fitted, but job {} was before it in the queue",
 }
 
 
@@ -243,7 +252,7 @@ def _life(answer: JobWait) -> str:
 
 def meaning_of(cause: str) -> str:
     """Return the sentence of a cause."""
-    return CAUSES.get(cause, CAUSES[LIMIT if cause.startswith(f"{LIMIT} ") else SHORT])
+    return CAUSES.get(cause, CAUSES[LIMIT if cause.startswith(f"{LIMIT} ") else Cause.SHORT])
 
 
 def _moment(clock: Clock | None, seconds: float) -> str:

@@ -23,15 +23,7 @@ from simsched.match.search.select import can_match
 from simsched.report.columns import HELD
 from simsched.report.metrics.causes import NEVER
 from simsched.report.waiting.job_answer import (
-    ADVANCE,
-    BLOCKED,
-    MAINTENANCE,
-    ORDER,
-    PLACEMENT,
-    RESERVATION,
-    SHORT,
-    UNAVAILABLE,
-    UNDECIDED,
+    Cause,
     IdleNode,
     JobWait,
     LimitUser,
@@ -163,16 +155,16 @@ class _Inquiry:
                     detail = causes.limits.reason(self.row, start) or detail
                 elif start < self.eligible:
                     job = causes.before(self.row)[1]
-                elif cause.startswith(f"{SHORT} of ") and not self.request.every:
+                elif cause.startswith(f"{Cause.SHORT} of ") and not self.request.every:
                     detail = f"{cause} ({self._allowed})"
-                elif cause == ADVANCE:
+                elif cause == Cause.ADVANCE:
                     windows = causes.reserved_for(self.job).in_the_way((start + end) / 2, self.duration)
                     names = " and ".join(dict.fromkeys(name for name, _, _ in windows))
                     detail = f"fitted, but the advance reservation {names} is in the way" if names else ""
-                elif cause == BLOCKED:
+                elif cause == Cause.BLOCKED:
                     other = causes.blocker(self.row, start)
                     job = None if other is None else self.table["id"][other]
-                elif cause in (RESERVATION, ORDER):
+                elif cause in (Cause.RESERVATION, Cause.ORDER):
                     job = self._head_at(start)
                 yield WaitPeriod(start, end, cause, job, detail)
 
@@ -241,13 +233,13 @@ class _Inquiry:
         table, found = self.table, []
         start, end = table["start"], table["until"]
         for type_ in dict.fromkeys(
-            p.cause.removeprefix(f"{SHORT} of ") for p in periods if p.cause.startswith(SHORT)
+            p.cause.removeprefix(f"{Cause.SHORT} of ") for p in periods if p.cause.startswith(Cause.SHORT)
         ):
             if type_ not in HELD:
                 continue
             overlap = np.zeros(len(start))
             for period in periods:
-                if period.cause == f"{SHORT} of {type_}":
+                if period.cause == f"{Cause.SHORT} of {type_}":
                     overlap += np.clip(np.minimum(end, period.end) - np.maximum(start, period.start), 0, None)
             overlap = np.nan_to_num(overlap)
             overlap[self.row] = 0
@@ -286,7 +278,7 @@ class _Inquiry:
 
     def _idle(self, periods: list[WaitPeriod]) -> tuple[IdleNode, ...]:
         """Return the nodes with most free units when these were first not arranged as the job requests."""
-        first = next((p for p in periods if p.cause == PLACEMENT), None)
+        first = next((p for p in periods if p.cause == Cause.PLACEMENT), None)
         if first is None:
             return ()
         causes, index = self.causes, self.causes.index
@@ -344,8 +336,11 @@ class _Inquiry:
             ahead = self.duration if one.kind == "maintenance" else 0.0
             if any(
                 (one.start < p.end and p.start < one.end)
-                if p.cause == UNAVAILABLE
-                else p.cause == MAINTENANCE and ahead and one.start < p.end + ahead and p.start < one.end
+                if p.cause == Cause.UNAVAILABLE
+                else p.cause == Cause.MAINTENANCE
+                and ahead
+                and one.start < p.end + ahead
+                and p.start < one.end
                 for p in periods
             ):
                 found.append(NodeOutage(str(one.ranks), one.kind, one.start, one.end))
@@ -353,7 +348,7 @@ class _Inquiry:
 
     def _reserved(self, periods: list[WaitPeriod]) -> tuple[ReservedHours, ...]:
         """Return the windows of advance reservations in the way."""
-        times = [(p.start + p.end) / 2 for p in periods if p.cause == ADVANCE]
+        times = [(p.start + p.end) / 2 for p in periods if p.cause == Cause.ADVANCE]
         reserved = self.causes.reserved_for(self.job)
         found = dict.fromkeys(one for time in times for one in reserved.in_the_way(time, self.duration))
         return tuple(ReservedHours(*one) for one in found)[:MOST]
@@ -367,9 +362,9 @@ class _Inquiry:
         was first held back by a reservation, by maintenance or by an advance reservation.
         """
         replay = self.causes.replay()
-        refused = next((p for p in periods if p.cause.startswith((SHORT, PLACEMENT))), None)
-        held_back = next((p for p in periods if p.cause in (RESERVATION, UNDECIDED)), None)
-        closed = next((p for p in periods if p.cause in (MAINTENANCE, ADVANCE)), None)
+        refused = next((p for p in periods if p.cause.startswith((Cause.SHORT, Cause.PLACEMENT))), None)
+        held_back = next((p for p in periods if p.cause in (Cause.RESERVATION, Cause.UNDECIDED)), None)
+        closed = next((p for p in periods if p.cause in (Cause.MAINTENANCE, Cause.ADVANCE)), None)
         for period in sorted(filter(None, (refused, held_back, closed)), key=lambda period: period.start):
             state, clock = replay.state_at(period.start), self.run.clock
             time = human.moment(period.start) if clock is None else clock.text(period.start)

@@ -9,7 +9,7 @@ Where the timeline has the numbers that decide, the pieces of a class are one co
 is asked of the machine, rebuilt from the allocations in one sweep over the time.
 
 A run whose allocations or inputs are not available has only its tables.  Then sums over the whole machine
-decide, and everything else is one cause, `POLICY`.
+decide, and everything else is one cause, `Cause.POLICY`.
 """
 
 from __future__ import annotations
@@ -30,25 +30,7 @@ from simsched.match.search.select import can_match
 from simsched.report.columns import HELD
 from simsched.report.data.run_outages import outages_in
 from simsched.report.metrics.causes import NEVER, REJECTED
-from simsched.report.waiting.job_answer import (
-    ADVANCE,
-    BEGIN,
-    BLOCKED,
-    DEPENDENCY,
-    HELD_BACK,
-    IN_LOG,
-    INTERRUPTED,
-    MAINTENANCE,
-    NOT_ELIGIBLE,
-    ORDER,
-    PLACEMENT,
-    POLICY,
-    RESERVATION,
-    SHORT,
-    STOPPED,
-    UNAVAILABLE,
-    UNDECIDED,
-)
+from simsched.report.waiting.job_answer import Cause
 from simsched.report.waiting.machine_replay import MachineReplay
 from simsched.report.waiting.noted_limits import NOTHING, LimitTimes, NotedLimits
 from simsched.report.waiting.reserved_times import ReservedTimes
@@ -198,14 +180,14 @@ class WaitCauses(RunFacts):
     def before(self, row: int) -> tuple[str, str | None]:
         """Return the cause of the time before a job was eligible, and the job in the way."""
         if self.cluster is None:
-            return NOT_ELIGIBLE, None
+            return Cause.NOT_ELIGIBLE, None
         job, eligible = self.job(row), self.eligible[row]
         schemes = {dependency.scheme for dependency in job.dependencies}
         for name in (*(str(dependency.value) for dependency in job.dependencies), str(job.preceding)):
             other = self.row_of.get(name)
             if other is not None and eligible in (self.table["end"][other], self.table["start"][other]):
-                return DEPENDENCY, name
-        return BEGIN if schemes == {"begin-time"} else DEPENDENCY, None
+                return Cause.DEPENDENCY, name
+        return Cause.BEGIN if schemes == {"begin-time"} else Cause.DEPENDENCY, None
 
     # --- the answer ------------------------------------------------------------------------------
 
@@ -217,20 +199,20 @@ class WaitCauses(RunFacts):
     @property
     def causes(self) -> list[str]:
         """The causes of all waits, and the shortages that there could be."""
-        short = [f"{SHORT} of {type_}" for type_ in self.types]
+        short = [f"{Cause.SHORT} of {type_}" for type_ in self.types]
         names = [*short, *(self.names[code] for wait in self.waits for code in wait.codes.tolist())]
         if self.cluster is None:
-            names = [NOT_ELIGIBLE, *(name for name in names if name != POLICY), POLICY]
+            names = [Cause.NOT_ELIGIBLE, *(name for name in names if name != Cause.POLICY), Cause.POLICY]
         return list(dict.fromkeys(names))
 
     def pieces(self, rows: Iterable[int]) -> Iterator[WaitPieces]:
         """Yield the wait of each job that waited: pieces without gaps, from submission to its end."""
-        held_back = {self.code(cause) for cause in (RESERVATION, ORDER, UNDECIDED)}
+        held_back = {self.code(cause) for cause in (Cause.RESERVATION, Cause.ORDER, Cause.UNDECIDED)}
         for wait in self._pieces(rows):
             codes = wait.codes.copy()
             for at in np.flatnonzero(np.isin(codes, [*held_back])).tolist():
                 if self.blocker(wait.row, float(wait.starts[at])) is not None:
-                    codes[at] = self.code(BLOCKED)
+                    codes[at] = self.code(Cause.BLOCKED)
             yield wait._replace(codes=codes)
 
     def blocker(self, row: int, time: float) -> int | None:
@@ -274,7 +256,7 @@ class WaitCauses(RunFacts):
             if self.end[row] <= self.submit[row]:
                 continue
             if self.is_held(row):  # for a limit it has a time of its own
-                whole[row] = self.code(HELD_BACK)
+                whole[row] = self.code(Cause.HELD_BACK)
             elif self.end[row] > self.eligible[row]:
                 self._classify(row, classes)
             else:
@@ -388,9 +370,9 @@ class WaitCauses(RunFacts):
             return self.code(refusal)
         middle = float(jobs.starts[at] + jobs.ends[at]) / 2
         if not reserved.fits(request, view.state, middle, jobs.duration, around_all=False):
-            return self.code(MAINTENANCE)
+            return self.code(Cause.MAINTENANCE)
         if not reserved.fits(request, view.state, middle, jobs.duration):
-            return self.code(ADVANCE)
+            return self.code(Cause.ADVANCE)
         return int(jobs.held_back[at])
 
     def _refusal(self, view: MachineView, request: Request) -> str | None:
@@ -399,11 +381,11 @@ class WaitCauses(RunFacts):
             if view.fits(request):
                 return None
             if view.fits_up(request):
-                return UNAVAILABLE
+                return Cause.UNAVAILABLE
         type_ = self.short_type(request, view)  # a sum tells without a search
         if type_ is not None:
-            return f"{SHORT} of {type_}"
-        return None if view.fits(request) else PLACEMENT
+            return f"{Cause.SHORT} of {type_}"
+        return None if view.fits(request) else Cause.PLACEMENT
 
     def short_type(self, request: Request, view: MachineView) -> str | None:
         """Return the scarcest type of which fewer units are free than requested, on nodes that may serve.
@@ -543,7 +525,7 @@ class _Class:
         self.held_back = self._held_back()
         for stop, start in causes.run.meta.get("queue_stops", {}).get(self.queue, ()):
             until = inf if start is None else start
-            self.codes[(self.starts >= stop) & (self.starts < until)] = causes.code(STOPPED)
+            self.codes[(self.starts >= stop) & (self.starts < until)] = causes.code(Cause.STOPPED)
         self.limits.fill(self.codes, self.starts, self.codes == _OPEN)
         self._short()
 
@@ -558,7 +540,7 @@ class _Class:
             if causes.cluster is not None and row in causes.earlier:
                 codes = codes.copy()
                 for begin, until in causes.earlier[row]:
-                    codes[(starts >= begin) & (starts < until)] = causes.code(INTERRUPTED)
+                    codes[(starts >= begin) & (starts < until)] = causes.code(Cause.INTERRUPTED)
             if causes.eligible[row] > causes.submit[row]:
                 code = causes.code(causes.before(row)[0])
                 starts = np.concatenate(([causes.submit[row]], starts))
@@ -582,14 +564,16 @@ class _Class:
         """Return the cause of each piece, if the jobs fit: it is the queue policy."""
         causes = self.causes
         if causes.cluster is None:
-            return np.full(len(self.kept), causes.code(POLICY))
+            return np.full(len(self.kept), causes.code(Cause.POLICY))
         policy = str(causes.config.get("queue_policy", ""))
         if policy == RECORDED:
-            return np.full(len(self.kept), causes.code(IN_LOG))
+            return np.full(len(self.kept), causes.code(Cause.IN_LOG))
         known = policy in ONE_QUEUE
-        cause = causes.code(ORDER if policy == "fcfs" else RESERVATION if known else UNDECIDED)
+        cause = causes.code(
+            Cause.ORDER if policy == "fcfs" else Cause.RESERVATION if known else Cause.UNDECIDED
+        )
         alone = causes.in_queue(self.starts) <= 1
-        return np.where(alone, causes.code(UNDECIDED), cause)
+        return np.where(alone, causes.code(Cause.UNDECIDED), cause)
 
     def _short(self) -> None:
         """Find the pieces in which sums over the machine decide."""
@@ -606,11 +590,11 @@ class _Class:
         types = [*needs]
         order = sorted(range(len(types)), key=lambda n: types[n] != "node")  # nodes before their units
         worst = np.array(order)[lacking[order].argmax(axis=0)]
-        codes = np.array([causes.code(f"{SHORT} of {type_}") for type_ in types])[worst]
+        codes = np.array([causes.code(f"{Cause.SHORT} of {type_}") for type_ in types])[worst]
         open_ = self.codes == _OPEN
         if causes.cluster is None:
             up = np.all([free[t] + down[t] >= needs[t] for t in needs], axis=0)
-            codes = np.where(up & missing, causes.code(UNAVAILABLE), codes)
+            codes = np.where(up & missing, causes.code(Cause.UNAVAILABLE), codes)
             missing[:] = False
         known = open_ & short & ~missing  # with nodes down, it may be them that are missing
         self.codes[known] = codes[known]

@@ -14,7 +14,7 @@ import pandas as pd
 from simsched import human
 from simsched.errors import SimschedError
 from simsched.report.metrics.metrics import NO_KEY
-from simsched.report.waiting.job_answer import SHORT, jobs_of
+from simsched.report.waiting.job_answer import Cause, jobs_of
 from simsched.report.waiting.wait_causes import WaitCauses
 from simsched.text_table import fitted_table, table_lines
 
@@ -102,13 +102,13 @@ def binding(table: pd.DataFrame) -> pd.DataFrame:
     total = float(table.to_numpy().sum())
     rows = [
         {
-            "type": str(column).removeprefix(f"{SHORT} of "),
+            "type": str(column).removeprefix(f"{Cause.SHORT} of "),
             "job_hours": float(table[column].sum()) / 3600.0,
             "jobs": int((table[column] > 0).sum()),
             "share": float(table[column].sum()) / total if total else 0.0,
         }
         for column in table
-        if str(column).startswith(SHORT)
+        if str(column).startswith(Cause.SHORT)
     ]
     frame = pd.DataFrame(rows, columns=["type", "job_hours", "jobs", "share"]).set_index("type")
     return frame.sort_values("job_hours", ascending=False, kind="stable")
