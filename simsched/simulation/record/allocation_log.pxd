@@ -10,6 +10,8 @@ cdef class AllocationLog:
     cdef dict _starts, _schedulers, _attributes, _texts
     cdef public object sink
 
+    @cython.locals(made=AllocationLog)
+    cpdef AllocationLog detached(self)
     cpdef alloc(self, long long job, now, selection)
     cpdef release(self, long long job, now)
     @cython.locals(
