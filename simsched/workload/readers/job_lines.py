@@ -53,13 +53,22 @@ _TYPES: dict[str, Any] = {
 }
 """Field of a job, or shape → the type of its plain values; other fields have none."""
 _FIELDS = Job.__struct_fields__
+_OTHERWISE = {
+    at: field.default
+    for at, field in enumerate(msgspec.structs.fields(Job))
+    if not field.required and field.default is not None
+}
+"""Place of a field → its value where it is not given, if that is not None."""
 _Line: Any = msgspec.defstruct(
     "_Line",
-    [(name, _TYPES.get(name, UnsetType) | UnsetType, UNSET) for name in (*_FIELDS, "shape")],
+    [
+        (name, _TYPES.get(name, UnsetType) | UnsetType, UNSET if at in _OTHERWISE else None)
+        for at, name in enumerate((*_FIELDS, "shape"))
+    ],
     forbid_unknown_fields=True,
     gc=False,
 )
-_DEFAULTS = tuple(None if field.required else field.default for field in msgspec.structs.fields(Job))
+"""A line; null is no value of any field, and a field that is not given is None or UNSET."""
 _ID, _SUBMIT, _JOBSPEC, _DURATION = map(_FIELDS.index, ("id", "submit", "jobspec", "duration"))
 _RUNTIME, _NAME, _QUEUE = map(_FIELDS.index, ("runtime", "name", "queue"))
 _TIMED = [_FIELDS.index(name) for name in _TIMES]
@@ -117,26 +126,28 @@ class PlainLines:
         except (ValueError, RecursionError):
             return None
         raw, shape, maker = given[_JOBSPEC], given[-1], self._maker
-        if (raw is UNSET) == (shape is UNSET):
+        if (raw is None) == (shape is None):
             return None
-        text = shape if raw is UNSET else bytes(raw)
+        text = shape if raw is None else bytes(raw)
         if text not in self._known:
             self._known[text] = self._request(text, place)
         known = self._known[text]
-        if known is None or keys != len(given) - given.count(UNSET) + known.keys:
+        if known is None or keys != len(given) - given.count(None) - given.count(UNSET) + known.keys:
             return None
-        values: list[Any] = [
-            default if value is UNSET else value for value, default in zip(given, _DEFAULTS, strict=False)
-        ]
+        *values, _ = given
+        for at, default in _OTHERWISE.items():
+            if values[at] is UNSET:
+                values[at] = default
         for at in _TIMED:
             if type(values[at]) is float:
                 values[at] = whole(values[at])
-        if given[_DURATION] is UNSET:
+        if values[_DURATION] is None:
             values[_DURATION] = known.duration
         if (values[_DURATION] is None and values[_RUNTIME] is None) or maker.sequence >= MAX_JOBS:
             return None
         sequence = maker.sequence + 1
-        values[_ID] = sequence if given[_ID] is UNSET else given[_ID]
+        if values[_ID] is None:
+            values[_ID] = sequence
         if maker.ids.setdefault(str(values[_ID]), place) is not place:
             return None
         maker.sequence = sequence
