@@ -29,17 +29,22 @@ class ValueKind:
     """The values that a field accepts.
 
     read : value of a document and its place → value; raises a `SimschedError` for one that is not valid.
-    schema : the JSON Schema of the values of a document.
+    described : the JSON Schema of the values of a document, or a function that makes it when it is asked for.
     write : value → value of a document.
     optional : whether null in a table means that the key is not given.
     flag : how the value is given on the command line: its ``metavar``, short names, keywords of argparse.
     """
 
     read: Callable[[Any, str], Any]
-    schema: Mapping[str, Any] = field(default_factory=dict)
+    described: Mapping[str, Any] | Callable[[], Mapping[str, Any]] = field(default_factory=dict)
     write: Callable[[Any], Any] = lambda value: value
     optional: bool = False
     flag: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def schema(self) -> Mapping[str, Any]:
+        """The JSON Schema of the values of a document."""
+        return self.described() if callable(self.described) else self.described
 
     @property
     def choices(self) -> tuple[str, ...]:
@@ -56,7 +61,7 @@ HIDDEN = ValueKind(lambda value, _: value)
 
 def unread(**schema: Any) -> ValueKind:
     """Return the kind of keys that others read, with the JSON Schema of their values."""
-    return replace(ANYTHING, schema=schema)
+    return replace(ANYTHING, described=schema)
 
 
 def quoted(value: object) -> str:
@@ -269,7 +274,7 @@ def listed(
     def write(values: Any) -> list[Any]:
         return [item.write(one) for one in values]
 
-    return ValueKind(read, {"type": "array", "items": item.schema}, write)
+    return ValueKind(read, lambda: {"type": "array", "items": item.schema}, write)
 
 
 def by_name(item: ValueKind, expected: str = "a table of names") -> ValueKind:
@@ -284,7 +289,7 @@ def by_name(item: ValueKind, expected: str = "a table of names") -> ValueKind:
     def write(values: Mapping[str, Any]) -> dict[str, Any]:
         return {name: item.write(one) for name, one in values.items()}
 
-    return ValueKind(read, {"type": "object", "additionalProperties": item.schema}, write)
+    return ValueKind(read, lambda: {"type": "object", "additionalProperties": item.schema}, write)
 
 
 def sized(kind: ValueKind, least: int = 1, most: int = MOST, *, different: bool = False) -> ValueKind:
@@ -292,10 +297,10 @@ def sized(kind: ValueKind, least: int = 1, most: int = MOST, *, different: bool 
 
     different : whether no item may occur twice.
     """
-    noun, word = ("Properties", "key") if kind.schema["type"] == "object" else ("Items", "item")
 
     def read(value: Any, where: str) -> Any:
         found = kind.read(value, where)
+        word = "key" if isinstance(found, Mapping) else "item"
         if not least <= len(found) <= most:
             bound = f"at least {least:,}" if len(found) < least else f"at most {most:,}"
             text = f"the number of {word}s is {len(found):,}"
@@ -304,9 +309,12 @@ def sized(kind: ValueKind, least: int = 1, most: int = MOST, *, different: bool 
             raise ConfigError("an item of the list occurs twice", where=where, expected="each item once")
         return found
 
-    rules = {f"min{noun}": least, f"max{noun}": most, "uniqueItems": different}
-    bounds = {key: bound for key, bound in rules.items() if 0 < bound < MOST}
-    return replace(kind, read=read, schema={**kind.schema, **bounds})
+    def described() -> dict[str, Any]:
+        noun = "Properties" if kind.schema["type"] == "object" else "Items"
+        rules = {f"min{noun}": least, f"max{noun}": most, "uniqueItems": different}
+        return {**kind.schema, **{key: bound for key, bound in rules.items() if 0 < bound < MOST}}
+
+    return replace(kind, read=read, described=described)
 
 
 def or_null(kind: ValueKind, null: Any = None) -> ValueKind:
@@ -315,7 +323,7 @@ def or_null(kind: ValueKind, null: Any = None) -> ValueKind:
         kind,
         read=lambda value, where: null if value is None else kind.read(value, where),
         write=lambda value: None if value is None else kind.write(value),
-        schema={"anyOf": [kind.schema, {"type": "null"}]} if kind.schema else {},
+        described=lambda: {"anyOf": [kind.schema, {"type": "null"}]} if kind.schema else {},
     )
 
 
@@ -331,7 +339,7 @@ def kind_of(hint: Any) -> ValueKind:
     origin, inside = get_origin(hint), get_args(hint)
     if origin is Annotated:
         kind = next((kind for kind in inside[1:] if isinstance(kind, ValueKind)), None)
-        if kind is not None and (kind.schema or not kind.flag):
+        if kind is not None and (not kind.flag or kind.schema):
             return kind
         return replace(kind_of(inside[0]), flag=kind.flag if kind else {})
     if origin is Literal:
@@ -343,7 +351,7 @@ def kind_of(hint: Any) -> ValueKind:
     if origin in (dict, Mapping):
         return by_name(kind_of(inside[1]))
     if hasattr(hint, "read") and hasattr(hint, "schema"):  # a declared struct
-        return ValueKind(hint.read, hint.schema(), lambda value: value.to_dict())
+        return ValueKind(hint.read, hint.schema, lambda value: value.to_dict())
     found = _PLAIN.get(hint)
     if found is None:
         raise TypeError(f"{hint!r} has no kind; use Annotated[…, kind]")

@@ -152,7 +152,7 @@ def schema_of(keys: Mapping[str, tuple[ValueKind, str]]) -> dict[str, Any]:
 def table_of(keys: Mapping[str, ValueKind]) -> ValueKind:
     """Return the kind of tables with these keys, which are read as a dictionary."""
     return ValueKind(
-        partial(read_keys, kinds=keys), schema_of({key: (kind, "") for key, kind in keys.items()})
+        partial(read_keys, kinds=keys), lambda: schema_of({key: (kind, "") for key, kind in keys.items()})
     )
 
 
@@ -249,7 +249,7 @@ def _required(cls: type[Declared]) -> tuple[DeclaredField, ...]:
 
 def given_in(cls: type[Declared]) -> ValueKind:
     """Return the kind of tables of a declared struct that are read as a dictionary of their keys."""
-    return ValueKind(cls.given, cls.schema())
+    return ValueKind(cls.given, cls.schema)
 
 
 @cache

@@ -456,7 +456,6 @@ _FIRST_LINES: tuple[tuple[str, Callable[[str], object]], ...] = (
 
 def _detect_json(head: str, lines: list[str]) -> str:
     """Return the format that the keys at the top of a JSON document show, and those of its jobs."""
-    from simsched.formats.machines.recognition import jobs_look
     from simsched.formats.text.sniffing import outline
 
     is_lines = lines[0].lstrip().startswith("{") and lines[0].rstrip().endswith("}")
@@ -465,4 +464,6 @@ def _detect_json(head: str, lines: list[str]) -> str:
         return "flux" if "t_submit" in keys else "jobs" if "jobs" in keys else "jsonl"
     if "jobs" not in keys and any(keys.get(key, ("",))[0] == "[" for key in ("classes", "parts")):
         return "model"
+    from simsched.formats.machines.recognition import jobs_look
+
     return _JOBS_OF.get(jobs_look(keys), "jobs")

@@ -248,7 +248,7 @@ def _network_schema(kind: str, table: type[Table]) -> dict[str, Any]:
 
 _NETWORK = ValueKind(
     _network,
-    {"oneOf": [_network_schema(*item) for item in NETWORKS.items()]},
+    lambda: {"oneOf": [_network_schema(*item) for item in NETWORKS.items()]},
     lambda network: {"type": network.type, **network.to_dict()},
 )
 

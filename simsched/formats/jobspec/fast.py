@@ -11,7 +11,7 @@ costs time only, but must never accept one that they refuse; tests/formats/jobsp
 from __future__ import annotations
 
 from functools import cached_property, lru_cache
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -22,7 +22,10 @@ from simsched.formats.jobspec.validation_rules import system_faults
 from simsched.formats.jobspec.vertex import ResourceVertex
 from simsched.formats.rfc.count import MAX_COUNT, Count
 from simsched.formats.text.immutable import EMPTY, freeze
-from simsched.formats.text.json_text import certain_json
+from simsched.formats.text.json_text import MAX_DEPTH, counted_json, number_of_keys
+
+if TYPE_CHECKING:
+    from simsched.formats.text.immutable import FrozenDict
 
 _CACHED = 100_000
 
@@ -86,12 +89,12 @@ class AttributesRecord(Struct, forbid_unknown_fields=True):
 
 
 class JobspecRecord(Struct, forbid_unknown_fields=True):
-    """A jobspec; resources stay undecoded, because most texts repeat the bytes of an earlier one."""
+    """A jobspec; its parts stay undecoded, because most texts repeat the bytes of earlier ones."""
 
     version: Positive
     resources: msgspec.Raw
     tasks: msgspec.Raw
-    attributes: AttributesRecord | None
+    attributes: msgspec.Raw
 
 
 class _Doubt(Exception):  # noqa: N818 - not an error: the detailed validator decides
@@ -110,84 +113,55 @@ class Reader:
 
     def __init__(self) -> None:
         self._document = msgspec.json.Decoder(JobspecRecord)
-        self._resources = msgspec.json.Decoder(Annotated[list[VertexRecord], Meta(min_length=1)])
-        self._tasks = msgspec.json.Decoder(Annotated[list[TaskRecord], Meta(min_length=1)])
-        self._known: dict[bytes, _Resources] = {}
-        self._checked: set[bytes] = set()
+        self._resources = lru_cache(_CACHED)(_Resources)
+        self._tasks = lru_cache(_CACHED)(_Tasks)
+        self._attributes = lru_cache(_CACHED)(_Attributes)
 
     def read(self, text: bytes) -> Jobspec | None:
         """Return the jobspec, or None where the detailed validator has to decide."""
         try:
-            return self.jobspec(certain_json(text), text)
-        except ValueError:
-            return None
-
-    def jobspec(self, plain: Any, text: bytes | str) -> Jobspec | None:
-        """Return the jobspec of a value of strict JSON and its text, or None as `read`."""
-        try:
-            record, resources, tasks = self._decoded(text)
-            attributes = freeze(plain["attributes"] or {})
-            return Jobspec(
-                resources.vertices, tuple([_task(task) for task in tasks]), attributes, record.version
-            )
+            version, resources, tasks, attributes = self._parts(text)
+            return Jobspec(resources.vertices, tasks.built, attributes.frozen, version)
         except _UNSETTLED:
             return None
 
     def passes(self, text: bytes, *, v1: bool | None = False) -> bool:
         """Whether the jobspec is certainly valid: by RFC 14, by RFC 25 (`v1`), or (None) by its version."""
         try:
-            certain_json(text)
-            record, resources, tasks = self._decoded(text)
+            version, resources, tasks, attributes = self._parts(text)
         except _UNSETTLED:
             return False
-        if v1 is False or (v1 is None and record.version != 1):
+        if v1 is False or (v1 is None and version != 1):
             return True
-        return record.version == 1 and resources.fit_v1 and _fits_v1(tasks, record.attributes)
+        return version == 1 and resources.fit_v1 and tasks.fit_v1 and attributes.fit_v1
 
-    def _decoded(self, text: bytes | str) -> tuple[JobspecRecord, _Resources, list[TaskRecord]]:
-        """Return the parts of a valid text; raise one of `_UNSETTLED` for others."""
+    def _parts(self, text: bytes) -> tuple[int, _Resources, _Tasks, _Attributes]:
+        """Return the version and the parts of a valid text; raise one of `_UNSETTLED` for others."""
         record = self._document.decode(text)
-        raw = bytes(record.resources)
-        resources = self._known.get(raw)
-        if resources is None:
-            if len(self._known) >= _CACHED:
-                self._known.clear()
-            resources = self._known[raw] = _Resources(self._resources.decode(raw))
-        tasks: list[TaskRecord] = self._tasks.decode(record.tasks)
-        for task in tasks:
-            types = resources.slots.get(task.slot)
-            ((key, number),) = task.count.items()
-            if types is None:
-                raise _Doubt
-            if isinstance(number, PerResourceRecord):
-                good = key == "per_resource" and number.type in types
-            else:
-                good = key in ("per_slot", "total")
-            if not good:
-                raise _Doubt
-        self._check_system(record.attributes)
-        return record, resources, tasks
-
-    def _check_system(self, attributes: AttributesRecord | None) -> None:
-        system = UNSET if attributes is None else attributes.system
-        if system is not UNSET and system.resource_parts is not UNSET:
+        resources = self._resources(bytes(record.resources))
+        tasks = self._tasks(bytes(record.tasks))
+        attributes = self._attributes(bytes(record.attributes))
+        keys = len(JobspecRecord.__struct_fields__) + resources.keys + tasks.keys + attributes.keys
+        if number_of_keys(text.decode().rstrip()) != keys:
             raise _Doubt
-        if system is UNSET or (system.constraints is UNSET and system.dependencies is UNSET):
-            return
-        for key, raw in (("constraints", system.constraints), ("dependencies", system.dependencies)):
-            if raw is UNSET or bytes(raw) in self._checked:
-                continue
-            if system_faults({key: msgspec.json.decode(raw)}):
+        for slot, type_ in tasks.counted:
+            types = resources.slots.get(slot)
+            if types is None or not (type_ is None or type_ in types):
                 raise _Doubt
-            if len(self._checked) < _CACHED:
-                self._checked.add(bytes(raw))
+        return record.version, resources, tasks, attributes
+
+
+_RESOURCES = msgspec.json.Decoder(Annotated[list[VertexRecord], Meta(min_length=1)])
+_TASKS = msgspec.json.Decoder(Annotated[list[TaskRecord], Meta(min_length=1)])
+_ATTRIBUTES = msgspec.json.Decoder(AttributesRecord | None)
 
 
 class _Resources:
     """The checked resources of a jobspec; the vertices are built on first use."""
 
-    def __init__(self, records: list[VertexRecord]) -> None:
-        self.records = records
+    def __init__(self, text: bytes) -> None:
+        _, self.keys = counted_json(text, MAX_DEPTH - 1)
+        self.records = records = _RESOURCES.decode(text)
         self.slots: dict[str, set[str]] = {}
         self.check(records, (), set())
 
@@ -236,6 +210,58 @@ class _Resources:
         )
 
 
+class _Tasks:
+    """The tasks of a jobspec."""
+
+    def __init__(self, text: bytes) -> None:
+        _, self.keys = counted_json(text, MAX_DEPTH - 1)
+        self.records = _TASKS.decode(text)
+        self.counted: list[tuple[str, str | None]] = []
+        """The slot of each task, and the type by whose resources it is counted."""
+        for record in self.records:
+            ((key, number),) = record.count.items()
+            by_type = number.type if isinstance(number, PerResourceRecord) else None
+            if key not in (("per_slot", "total") if by_type is None else ("per_resource",)):
+                raise _Doubt
+            self.counted.append((record.slot, by_type))
+
+    @cached_property
+    def built(self) -> tuple[Task, ...]:
+        """The tasks as values."""
+        return tuple([_task(record) for record in self.records])
+
+    @property
+    def fit_v1(self) -> bool:
+        """Whether there is one task as in RFC 25."""
+        (first, *others), ((_, by_type), *_) = self.records, self.counted
+        return not others and by_type is None and first.attributes is UNSET and first.distribution is UNSET
+
+
+class _Attributes:
+    """The attributes of a jobspec."""
+
+    def __init__(self, text: bytes) -> None:
+        plain, self.keys = counted_json(text, MAX_DEPTH - 1)
+        record = _ATTRIBUTES.decode(text)
+        self.frozen: FrozenDict = freeze(plain or {})
+        system = UNSET if record is None else record.system
+        self.fit_v1 = system is not UNSET and system.duration is not UNSET
+        """Whether there is a duration, as RFC 25 demands."""
+        if system is UNSET:
+            return
+        details = {"constraints": system.constraints, "dependencies": system.dependencies}
+        if system.resource_parts is not UNSET or not all(
+            raw is UNSET or _is_sound(key, bytes(raw)) for key, raw in details.items()
+        ):
+            raise _Doubt
+
+
+@lru_cache(_CACHED)
+def _is_sound(key: str, text: bytes) -> bool:
+    """Whether the detailed validator finds no fault in a value of `attributes.system`."""
+    return not system_faults({key: msgspec.json.decode(text)})
+
+
 def _has_only(record: VertexRecord, *allowed: object) -> bool:
     """Whether the count is an integer and no keys but type, count, unit and the allowed ones are set."""
     optional = (record.exclusive, record.label, record.id, record.below)
@@ -264,18 +290,4 @@ def _task(record: TaskRecord) -> Task:
         ONCE if record.count == ONCE else freeze(msgspec.to_builtins(record.count)),
         EMPTY if record.attributes is UNSET else freeze(record.attributes),
         None if record.distribution is UNSET else record.distribution,
-    )
-
-
-def _fits_v1(tasks: list[TaskRecord], attributes: AttributesRecord | None) -> bool:
-    """Whether tasks and attributes keep to RFC 25."""
-    task = tasks[0]
-    return (
-        len(tasks) == 1
-        and "per_resource" not in task.count
-        and task.attributes is UNSET
-        and task.distribution is UNSET
-        and attributes is not None
-        and attributes.system is not UNSET
-        and attributes.system.duration is not UNSET
     )

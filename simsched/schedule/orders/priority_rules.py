@@ -326,14 +326,19 @@ def _accounts(value: Any, where: str) -> tuple[AccountRow, ...]:
     )
 
 
-_FACTOR_TABLES = {
-    "type": "object",
-    "minProperties": 1,
-    "properties": {name: {"anyOf": [FINITE.schema, kind.table.schema()]} for name, kind in FACTORS.items()},
-    "additionalProperties": {"type": ["number", "string", "object"]},
-}
-_TEXT = {"type": "string"}
-_ACCOUNTS = {"anyOf": [_TEXT, {"type": "array", "items": {"anyOf": [_TEXT, AccountRow.schema()]}}]}
+def _factor_tables() -> dict[str, Any]:
+    tables = {name: {"anyOf": [FINITE.schema, kind.table.schema()]} for name, kind in FACTORS.items()}
+    return {
+        "type": "object",
+        "minProperties": 1,
+        "properties": tables,
+        "additionalProperties": {"type": ["number", "string", "object"]},
+    }
+
+
+def _account_rows() -> dict[str, Any]:
+    text = {"type": "string"}
+    return {"anyOf": [text, {"type": "array", "items": {"anyOf": [text, AccountRow.schema()]}}]}
 
 
 class PriorityRules(Declared, frozen=True, kw_only=True):
@@ -358,9 +363,9 @@ class PriorityRules(Declared, frozen=True, kw_only=True):
     most: Finite = inf
     age_from: Literal["eligible", "submit"] = "eligible"
     expedite: bool = False
-    factors: Annotated[tuple[Factor, ...], ValueKind(_factors, _FACTOR_TABLES)] = ()
+    factors: Annotated[tuple[Factor, ...], ValueKind(_factors, _factor_tables)] = ()
     fair_share: FairShareRules = FairShareRules()
-    accounts: Annotated[tuple[AccountRow, ...] | None, ValueKind(_accounts, _ACCOUNTS)] = None
+    accounts: Annotated[tuple[AccountRow, ...] | None, ValueKind(_accounts, _account_rows)] = None
     preset: Annotated[Any, unread(enum=["slurm", "flux-accounting"])] = None
     lines: Annotated[Any, unread(type="object")] = None
 

@@ -71,21 +71,24 @@ def _queues(value: Any, where: str) -> Queues:
     return value if isinstance(value, Queues) else Queues.from_dict(value, where=where)
 
 
-def _list(read: Any, item: Mapping[str, Any], alone: Mapping[str, Any]) -> ValueKind:
+def _list(read: Any, item: ValueKind, alone: ValueKind) -> ValueKind:
     """Return the kind of a list of tables, in place of which there may be one table `alone`."""
-    schema = {"anyOf": [{"type": "array", "items": item}, alone]}
-    return ValueKind(read, schema, lambda rules: [rule.to_dict() for rule in rules])
+    return ValueKind(
+        read,
+        lambda: {"anyOf": [{"type": "array", "items": item.schema}, alone.schema]},
+        lambda rules: [rule.to_dict() for rule in rules],
+    )
 
 
 PolicyOptions = ValueKind(_policy_options, {"type": "object"}, dict)
 NamedQueues = ValueKind(
-    _queues, by_name(QUEUE).schema, lambda queues: queues and list(map(str, queues.queues))
+    _queues, by_name(QUEUE).described, lambda queues: queues and list(map(str, queues.queues))
 )
 LicenceTable = ValueKind(
     read_licences, {"type": ["object", "string"]}, lambda found: found and found.to_dict()
 )
-_LIMIT = table_of(LIMIT_KEYS).schema
-_OUTAGES = table_of({"outages": listed(kind_of(Outage))}).schema
+_LIMIT = table_of(LIMIT_KEYS)
+_OUTAGES = table_of({"outages": listed(kind_of(Outage))})
 IF_USED = {
     *("predictor", "kill_grace", "limits", "priority", "preemption", "job_checkpoints", "licenses"),
     "reservations",
@@ -115,14 +118,14 @@ class RunConfig(PlainOptions, frozen=True, kw_only=True):
         name=POLICY_OPTIONS, default_factory=dict
     )
     queues: Annotated[Queues | None, NamedQueues] = None
-    outages: Annotated[tuple[Outage, ...], _list(read_outages, Outage.schema(), _OUTAGES)] = ()
+    outages: Annotated[tuple[Outage, ...], _list(read_outages, kind_of(Outage), _OUTAGES)] = ()
     limits: Annotated[tuple[LimitRule, ...], _list(read_limits, _LIMIT, _LIMIT)] = ()
     priority: PriorityRules | None = None
     preemption: PreemptionRules | None = None
     job_checkpoints: CheckpointRules | None = None
     licenses: Annotated[Licences | None, LicenceTable] = None
     reservations: Annotated[
-        tuple[AdvanceReservation, ...], _list(read_reservations, *[AdvanceReservation.schema()] * 2)
+        tuple[AdvanceReservation, ...], _list(read_reservations, *[kind_of(AdvanceReservation)] * 2)
     ] = ()
 
     def __post_init__(self) -> None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from simsched.graph.index.index import Index
     from simsched.match.state.selection import Selection
 
-    _Event: TypeAlias = tuple[int, int, float, Selection | None]
+    _Event: TypeAlias = tuple[int, int, float, "Selection | None"]
     """Kind, job, time in seconds, and the selection that is claimed or released in part."""
 
 #: Events that are collected before they are made lines and written to the file.
@@ -260,4 +260,4 @@ class AllocationLog:
 
 def _numbers(values: list[float]) -> list[str]:
     """Return each number as JSON."""
-    return _encode(values).decode()[1:-1].split(",")
+    return _encode(values).decode().strip("[]").split(",")

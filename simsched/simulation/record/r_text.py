@@ -6,7 +6,7 @@ ranks are in containment order and R names only units on execution targets; `emi
 
 from __future__ import annotations
 
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -64,8 +64,8 @@ class PlainText:
         self._upto = ["", *[f"-{rank}" for rank in self._ranks]]
         """The unit behind a run of targets → the text of the last one, as it follows that of the first."""
         prefix = index.host_prefix if self._plain and len(index) else None
-        self._prefix = None if prefix is None else _encode(prefix).decode()[1:-1]
-        consecutive = len(index) > 0 and self._numbers[-1] - self._numbers[0] == len(index) - 1
+        self._prefix = None if prefix is None else _encode(prefix).decode().removesuffix('"')
+        consecutive = len(index) > 0 and int(index.ranks.max()) - self._numbers[0] == len(index) - 1
         self._types = {
             name for name, pool in self._pools.items() if pool.named and pool.aligned and pool.uniform_ids
         }
@@ -73,6 +73,7 @@ class PlainText:
         """Whether runs of targets are runs of ranks, and of hosts, and say all."""
         self._of_mask: dict[int, str] = {}
         """Masks of the units on a target → their text, for runs of units (in a run all are of one kind)."""
+        self._units_text: UnitsText | None = None  # which runs of units on flat machines do not need
         self._of_units: dict[tuple[int, ...], tuple[str, str, bool]] = {}
         """Runs of units → what `_grouped` returns, while texts are made: two in five are found again."""
 
@@ -90,10 +91,6 @@ class PlainText:
         self._of_units.clear()  # kept for longer, hardly more would be found again
         return found
 
-    @cached_property
-    def _units_text(self) -> UnitsText:
-        return UnitsText(self._index)  # which runs of units on flat machines do not need
-
     def _of_claim(self, selection: Selection | Placed) -> Resources | None:
         """Return the texts of a selection; None where R is not plain."""
         if not self._plain or selection.unlisted is not None or not len(selection.targets):
@@ -101,8 +98,11 @@ class PlainText:
         found = selection.numbers() if isinstance(selection, Placed) else self._claim_of(selection)
         if found is None:
             return None
+        if self._units_text is None:
+            self._units_text = UnitsText(self._index)
         targets: list[int] = sorted(selection.targets.tolist())
-        entries = self._units_text.entries(targets, *found)
+        cells, bits = found
+        entries = self._units_text.entries(targets, cells, bits)
         if entries is None:
             return None
         hosts, properties = self._place(*targets)
@@ -125,17 +125,18 @@ class PlainText:
 
     def _place_text(self, *targets: int) -> tuple[str, str]:
         """Return the hosts of targets, and what is behind the times: the properties."""
-        ranks_of = self._units_text.ranks
-        every = ranks_of([*targets])
+        units = self._units_text
+        assert units is not None
+        every = units.ranks([*targets])
         if self._prefix is not None:
-            hosts = f'"{self._prefix}{every if len(targets) == 1 else f"[{every}]"}"'
+            hosts = f'{self._prefix}{every if len(targets) == 1 else f"[{every}]"}"'
         else:
             hosts = _encode(self._index.host_encoder.encode(list(targets))).decode()
         properties = []
         for name, row in self._properties:
             having = [target for target in targets if row[target]]
             if having:
-                properties.append(f'{name}:"{every if len(having) == len(targets) else ranks_of(having)}"')
+                properties.append(f'{name}:"{every if len(having) == len(targets) else units.ranks(having)}"')
         return hosts, f',"properties":{{{",".join(properties)}}}' if properties else ""
 
     def _has_runs(self, kind: UnitKind) -> bool:
@@ -159,7 +160,7 @@ class PlainText:
                 known = self._of_units[key] = self._grouped(selection)
             entries, ranks, single = known
         hosts = ranks if single else f"[{ranks}]"
-        return f'"R_lite":[{entries}],"nodelist":["{prefix}{hosts}"],"nslots":{slots}'
+        return f'"R_lite":[{entries}],"nodelist":[{prefix}{hosts}"],"nslots":{slots}'
 
     def _grouped(self, selection: RunSelection) -> tuple[str, str, bool]:
         """Return what `_entries` yields, for units on several targets or in several runs."""

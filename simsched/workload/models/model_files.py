@@ -566,7 +566,7 @@ def _requests(
 
 Span = ValueKind(_seconds, DURATION, lambda seconds: format_duration(round(seconds)))
 _CLASSES = listed(kind_of(JobClass), "a list of classes", one_alone=False)
-_CLASSES = replace(_CLASSES, schema={**_CLASSES.schema, "minItems": 1})
+_CLASSES = replace(_CLASSES, described={**_CLASSES.schema, "minItems": 1})
 
 
 class ModelTable(Declared, frozen=True, kw_only=True):
@@ -719,7 +719,7 @@ class Part(Declared, frozen=True, kw_only=True):
 
 
 _PARTS = listed(kind_of(Part))
-_PARTS = replace(_PARTS, schema={**_PARTS.schema, "minItems": 1})
+_PARTS = replace(_PARTS, described={**_PARTS.schema, "minItems": 1})
 
 
 class Mix(Declared, frozen=True, kw_only=True):

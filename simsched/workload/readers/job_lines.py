@@ -11,6 +11,7 @@ Data frames with the columns of our own tables of jobs, such as ``run.jobs``, ne
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -22,7 +23,7 @@ from simsched.declare.table import fields_of
 from simsched.errors import SimschedError, WorkloadError
 from simsched.formats.jobspec.fast import Reader
 from simsched.formats.rfc.duration import MAX_SECONDS, whole
-from simsched.formats.text.json_text import certain_json, load_json_line, number_of_keys
+from simsched.formats.text.json_text import load_json_line, number_of_keys
 from simsched.workload.job import MAX_JOBS, Job, Workload
 from simsched.workload.mapping import ReadOptions
 from simsched.workload.readers.jobs_yaml import JobEntry, Maker, own_values, workload_faults, workload_of
@@ -52,13 +53,22 @@ _TYPES: dict[str, Any] = {
 }
 """Field of a job, or shape → the type of its plain values; other fields have none."""
 _FIELDS = Job.__struct_fields__
+_OTHERWISE = {
+    at: field.default
+    for at, field in enumerate(msgspec.structs.fields(Job))
+    if not field.required and field.default is not None
+}
+"""Place of a field → its value where it is not given, if that is not None."""
 _Line: Any = msgspec.defstruct(
     "_Line",
-    [(name, _TYPES.get(name, UnsetType) | UnsetType, UNSET) for name in (*_FIELDS, "shape")],
+    [
+        (name, _TYPES.get(name, UnsetType) | UnsetType, UNSET if at in _OTHERWISE else None)
+        for at, name in enumerate((*_FIELDS, "shape"))
+    ],
     forbid_unknown_fields=True,
     gc=False,
 )
-_DEFAULTS = tuple(None if field.required else field.default for field in msgspec.structs.fields(Job))
+"""A line; null is no value of any field, and a field that is not given is None or UNSET."""
 _ID, _SUBMIT, _JOBSPEC, _DURATION = map(_FIELDS.index, ("id", "submit", "jobspec", "duration"))
 _RUNTIME, _NAME, _QUEUE = map(_FIELDS.index, ("runtime", "name", "queue"))
 _TIMED = [_FIELDS.index(name) for name in _TIMES]
@@ -73,8 +83,9 @@ def read_jsonl(lines: Iterable[str], reading: ReadOptions | None = None) -> Work
         As `read_jobs_yaml`, with the number of the line.
     """
     reading = reading or ReadOptions(source="jobs.jsonl")
-    maker = Maker(reading.folder, Reader())
-    plain = PlainLines(maker)
+    reader = Reader()
+    maker = Maker(reading.folder, reader)
+    plain = PlainLines(maker, reader)
 
     def read(line: str, number: int) -> list[Draft]:
         place = f"{reading.source}:{number}"
@@ -101,40 +112,42 @@ class _Known(NamedTuple):
 class PlainLines:
     """Reads the lines of one document for a `Maker`, which knows the ids and the requests so far."""
 
-    def __init__(self, maker: Maker) -> None:
-        self._maker = maker
+    def __init__(self, maker: Maker, reader: Reader) -> None:
+        self._maker, self._reader = maker, reader
         self._decode = msgspec.json.Decoder(_Line).decode
         self._known: dict[str | bytes, _Known | None] = {}
 
     def job(self, line: str, place: str) -> Job | None:
         """Return the job of a line, or None where `Maker.jobs` has to decide."""
         try:
-            data = line.encode().rstrip()
-            keys = number_of_keys(data)
-            given: tuple[Any, ...] = msgspec.structs.astuple(self._decode(data))
+            line = line.rstrip(" \t\r\n")
+            keys = number_of_keys(line)
+            given: tuple[Any, ...] = msgspec.structs.astuple(self._decode(line))
         except (ValueError, RecursionError):
             return None
         raw, shape, maker = given[_JOBSPEC], given[-1], self._maker
-        if (raw is UNSET) == (shape is UNSET):
+        if (raw is None) == (shape is None):
             return None
-        text = shape if raw is UNSET else bytes(raw)
+        text = shape if raw is None else bytes(raw)
         if text not in self._known:
             self._known[text] = self._request(text, place)
         known = self._known[text]
-        if known is None or keys != len(given) - given.count(UNSET) + known.keys:
+        if known is None or keys != len(given) - given.count(None) - given.count(UNSET) + known.keys:
             return None
-        values: list[Any] = [
-            default if value is UNSET else value for value, default in zip(given, _DEFAULTS, strict=False)
-        ]
+        *values, _ = given
+        for at, default in _OTHERWISE.items():
+            if values[at] is UNSET:
+                values[at] = default
         for at in _TIMED:
             if type(values[at]) is float:
                 values[at] = whole(values[at])
-        if given[_DURATION] is UNSET:
+        if values[_DURATION] is None:
             values[_DURATION] = known.duration
         if (values[_DURATION] is None and values[_RUNTIME] is None) or maker.sequence >= MAX_JOBS:
             return None
         sequence = maker.sequence + 1
-        values[_ID] = sequence if given[_ID] is UNSET else given[_ID]
+        if values[_ID] is None:
+            values[_ID] = sequence
         if maker.ids.setdefault(str(values[_ID]), place) is not place:
             return None
         maker.sequence = sequence
@@ -146,15 +159,13 @@ class PlainLines:
 
     def _request(self, text: str | bytes, place: str) -> _Known | None:
         """Read a shape, or the text of a jobspec; None where `Maker.jobs` has to decide."""
-        try:
-            if isinstance(text, str):
-                keys, entry = 0, {"shape": text}
-            else:
-                keys, entry = number_of_keys(text), {"jobspec": certain_json(text)}
-            jobspec = self._maker.jobspec(entry, place)
-        except (ValueError, SimschedError):
-            return None
-        if "array" in jobspec.system:
+        keys, jobspec = 0, None
+        if isinstance(text, bytes):
+            keys, jobspec = text.count(b'":'), self._reader.read(text)
+        else:
+            with suppress(SimschedError):
+                jobspec = self._maker.jobspec({"shape": text}, place)
+        if jobspec is None or "array" in jobspec.system:
             return None
         return _Known(jobspec, keys, *own_values(jobspec))
 

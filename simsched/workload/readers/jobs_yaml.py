@@ -461,7 +461,7 @@ class Maker:
         if made is None:
             constraint = self._constraint(entry, place)
             try:
-                made = self.made[cached] = self._make(key, value, text, entry.get("command"), constraint)
+                made = self.made[cached] = self._make(key, value, entry.get("command"), constraint)
             except SimschedError as error:
                 raise error.at(self._at(key, entry, place)) from None
         return made
@@ -513,7 +513,6 @@ class Maker:
         self,
         key: str,
         value: Any,
-        text: str | bytes,
         command: list[str] | None,
         constraint: Constraint | None,
     ) -> Jobspec:
@@ -522,7 +521,7 @@ class Maker:
         if key == "shape":
             return Jobspec.from_shape(value, constraint=constraint, command=command)
         if key == "jobspec":
-            read = None if self.jobspecs is None else self.jobspecs.jobspec(value, text)
+            read = None if self.jobspecs is None else self.jobspecs.read(msgspec.json.encode(value))
             return constrained(read or Jobspec.from_dict(value), constraint)
         if self.folder is None:
             raise WorkloadError("a workload from standard input cannot name files")
