@@ -19,7 +19,12 @@ from simsched.cli.support.output import write
 from simsched.cli.support.verbs import add_verb
 from simsched.declare.flags import Flags, add_flags, flag, flags_given
 from simsched.errors import ConfigError
-from simsched.study.search_values import CalibrationRequest, SearchRequest, SizingRequest, WorkerPlaces
+from simsched.study.search.search_request import (
+    CalibrationRequest,
+    SearchRequest,
+    SizingRequest,
+    WorkerPlaces,
+)
 
 if TYPE_CHECKING:
     import argparse
@@ -28,8 +33,8 @@ if TYPE_CHECKING:
     from simsched.cli.support.parser import Subparsers
     from simsched.folders import Layout
     from simsched.site.site import Site
-    from simsched.study.search_values import SearchAnswer
-    from simsched.study.sizing.evaluation import Evaluation
+    from simsched.study.search.evaluation import Evaluation
+    from simsched.study.search.search_answer import SearchAnswer
 
     Search = Callable[[dict[str, Any]], SearchAnswer]
 
@@ -180,16 +185,16 @@ def _add_work(parser: argparse.ArgumentParser) -> None:
 
 def run_size(args: argparse.Namespace) -> int:
     """Search for a size, print and write the answer; return 1 if no size meets the targets."""
-    from simsched.study.sizing.answer import Answer
-    from simsched.study.sizing.size import size
+    from simsched.study.search.answer import Answer
+    from simsched.study.search.size import size
 
     return _sized(args, Answer.layout, partial(size, grow=args.grow, least=args.min, most=args.max))
 
 
 def run_headroom(args: argparse.Namespace) -> int:
     """Search for a load, print and write the answer; return 1 if today's load misses a target."""
-    from simsched.study.sizing.answer import Answer
-    from simsched.study.sizing.size import headroom
+    from simsched.study.search.answer import Answer
+    from simsched.study.search.size import headroom
 
     given = {"step": args.step, "least": args.min, "most": args.max}
     chosen = {name: value for name, value in given.items() if value is not None}
@@ -219,8 +224,8 @@ def _sized(args: argparse.Namespace, layout: Layout, search: Callable[..., Searc
 
 def run_calibrate(args: argparse.Namespace) -> int:
     """Calibrate, print and write the result; return 1 if no setting helps on the held-out weeks."""
-    from simsched.study.calibration.calibrate import calibrate
-    from simsched.study.calibration.calibration import Calibration
+    from simsched.study.search.calibrate import calibrate
+    from simsched.study.search.calibration import Calibration
 
     site = _read(args, "TRACE")
     done: list[tuple[int, int]] = []

@@ -16,7 +16,7 @@ from simsched.report.recorded_waits import calibration_note, rank_text
 from simsched.simulation.options.run_config import CALIBRATION
 from simsched.study.runs.dispatch import FinishedRun, run_tasks
 from simsched.study.runs.input_cache import INPUTS
-from simsched.study.search_values import plain
+from simsched.study.search.search_answer import rounded
 from simsched.study.spec.run_task import MODEL, Measure
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def reality_of(base: RunTask, workers: Workers) -> dict[str, Any]:
         "within_twofold": found.twofold,
         "error": found.error,
     }
-    known = {name: plain(value) for name, value in figures.items()}
+    known = {name: rounded(value) for name, value in figures.items()}
     return {"reality": {"jobs": found.jobs, **known, "calibration": base.options.get(CALIBRATION)}}
 
 

@@ -14,10 +14,8 @@ from simsched.declare.answers import OrNull, json_text
 from simsched.errors import ConfigError, RunError
 from simsched.report.metrics.summary import metric
 from simsched.study.runs.dispatch import rows_of
-from simsched.study.runs.input_cache import INPUTS
-from simsched.study.runs.worker_pools import open_workers
-from simsched.study.sizing.evaluation import refuse_unshakable, seeded
-from simsched.study.sizing.inputs import UNITS, cluster_input, workload_input
+from simsched.study.search.search_request import WorkerPlaces, cluster_input, opened, workload_input
+from simsched.study.search.seeds import UNITS, drawing, seeded
 from simsched.study.spec.run_task import RunTask
 from simsched.study.stats import interval, paired_difference
 from simsched.text_table import PAGE_WIDTH, fitted_table
@@ -165,22 +163,17 @@ def compare_over_seeds(
             f"{source.count} seeds are out of range", where="--seeds", expected=f"2 to {MOST_SEEDS:,}"
         )
     bases = [_task_of(run) for run in runs]
-    for base in bases:
-        if source.shake is not None:
-            refuse_unshakable(base, source.block)
-        INPUTS.workload(_seed_of(base, 1, source))  # refuses a copy that cannot be drawn before the first run
-    tasks = [[_seed_of(base, number, source) for number in range(source.count)] for base in bases]
-    with open_workers(workers) as opened:
-        opened.send([item for base in bases for item in (base.cluster, base.workload)])
-        done = rows_of((task for row in tasks for task in row), opened)
+    steps = [drawing(base, source.block, source.shake) for base in bases]
+    tasks = [
+        [seeded(base, number, step) for number in range(source.count)]
+        for base, step in zip(bases, steps, strict=True)
+    ]
+    with opened(WorkerPlaces(workers=workers), *bases) as places:
+        done = rows_of((task for row in tasks for task in row), places)
     values = tuple(
         {figure: [done[task.key].metrics[figure] for task in row] for figure in FIGURES} for row in tasks
     )
     return SeedComparison(tuple(run.name for run in runs), source, values)
-
-
-def _seed_of(base: RunTask, number: int, source: SeedSource) -> RunTask:
-    return seeded(base, number, source.block, shake=source.shake)
 
 
 def _task_of(run: RunTables) -> RunTask:

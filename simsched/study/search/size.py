@@ -4,39 +4,31 @@ from __future__ import annotations
 
 import math
 from contextlib import contextmanager
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from simsched.arguments import options_of
+from simsched.arguments import check_real, check_whole, options_of
 from simsched.errors import ConfigError
 from simsched.simulation.options.run_config import RunConfig
 from simsched.simulation.options.run_rules import PolicyRules
-from simsched.site.log_use import use_sentence
-from simsched.site.site_folder import site_given
 from simsched.study.reality import reality_of
 from simsched.study.runs.input_cache import INPUTS
 from simsched.study.runs.sweep_plan import is_random_run, warn_of_rules
-from simsched.study.runs.worker_pools import open_workers
-from simsched.study.search_values import TARGETS, SizingRequest, check_number, fields_given
-from simsched.study.sizing.answer import HEADROOM, SIZE, Answer
-from simsched.study.sizing.evaluation import (
-    Evaluator,
-    SearchSeeds,
-    refuse_unshakable,
-    seeded,
-    wanted,
-)
-from simsched.study.sizing.inputs import UNITS, about_of, cluster_input, workload_input
-from simsched.study.sizing.search import Scan, Search, smallest
-from simsched.study.sizing.size_axis import NODES, LoadAxis, size_axis_of
-from simsched.study.spec.run_task import MODEL, Measure, RunTask
+from simsched.study.search.answer import HEADROOM, SIZE, Answer
+from simsched.study.search.evaluation import Evaluator, wanted
+from simsched.study.search.search_answer import about_of
+from simsched.study.search.search_request import TARGETS, SizingRequest, opened
+from simsched.study.search.seeds import Seeds, seeded
+from simsched.study.search.size_axis import NODES, LoadAxis, size_axis_of
+from simsched.study.search.threshold import Scan
+from simsched.study.spec.run_task import MODEL, Measure
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
 
     from simsched.graph.cluster import ClusterLike
+    from simsched.study.search.evaluation import Vary
+    from simsched.study.search.threshold import Search
     from simsched.study.spec.target import SizingTarget
-    from simsched.workload.job import Workload
     from simsched.workload.load import WorkloadLike
 
 #: multiple of today's size up to which a search goes by default
@@ -79,37 +71,32 @@ def size(
     SimschedError
         for a target, an option or an input that is not valid.
     """
-    request = read_request(cluster, workload, targets, options)
+    request = SizingRequest.of(cluster, workload, options, targets=TARGETS.read(targets, ""))
     steps = load_steps(request.by, request.load)
-    with open_search(request) as evaluator:
-        base, use = evaluator.base, log_use_of(request, evaluator.base)
-        axis = size_axis_of(grow, base.cluster)
+
+    def vary(value: int) -> tuple[tuple[str, ...], dict[str, Any]]:
+        return steps, {"edits": axis.edits(value), "settings": {axis.noun: value}}
+
+    with open_search(request, vary) as (evaluator, facts):
+        axis = size_axis_of(grow, evaluator.base.cluster)
         low, high = _range(least, most, axis.current)
-        evaluator.vary = lambda value: (steps, {"edits": axis.edits(value), "settings": {axis.noun: value}})
-        search = smallest(
-            lambda value: evaluator.evaluate(value).eased,
-            low,
-            high,
-            start=axis.current,
-            scan=evaluator.scan,
-            expect=evaluator.expect,
-        )
+        search = evaluator.smallest(lambda trial: trial.eased, low, high, start=axis.current)
         value, limit = _smallest_and_largest(evaluator, search)
-        reality = reality_of(base, evaluator.workers)
+        facts.update(reality_of(evaluator.base, evaluator.workers))
     below = None if value is None or value == low else value - 1
     grown = {"what": axis.text, "today": axis.current}
-    about = about_of(base, growth=grown, load=request.load, by=request.by, **use, **reality)
+    about = about_of(evaluator.base, growth=grown, **facts)
     return Answer(SIZE, axis, evaluator.rule, evaluator.seeds, value, below, limit, search, evaluator.trials,
                   axis.current, about)  # fmt: skip
 
 
 def _range(least: int | None, most: int | None, today: int) -> tuple[int, int]:
     for name, given in (("least", least), ("most", most)):
-        check_number(name, today if given is None else given, whole=True)
+        check_whole(name, today if given is None else given)
     low = 1 if least is None else least
     high = max(REACH * today, low, 1) if most is None else most
     for name, value in (("--min", low), ("--max", high)):
-        if not 0 <= value <= MAX_SIZE:
+        if value > MAX_SIZE:
             raise ConfigError(
                 f"a size of {value:,} is out of range", where=name, expected=f"0 to {MAX_SIZE:,}"
             )
@@ -126,10 +113,10 @@ def _smallest_and_largest(evaluator: Evaluator, search: Search) -> tuple[int | N
         return found, None
     # Some target, such as a use of at least 80 %, gets harder as the machine grows: the search so far
     # has left it out, so the size that it found need not meet it.
-    evaluator.expect(None)
+    evaluator.left = None
     if evaluator.evaluate(found).met:
-        smallest(
-            lambda value: not evaluator.evaluate(value).met, found, search.high, start=found, scan=Scan(0, 0)
+        evaluator.smallest(
+            lambda trial: not trial.met, found, search.high, start=found, scan=Scan(0, 0), expect=None
         )
     if not any(trial.met for trial in evaluator.trials.values()):
         return None, None
@@ -173,39 +160,35 @@ def headroom(
     SimschedError
         for a target, an option or an input that is not valid.
     """
-    request = read_request(cluster, workload, targets, options)
+    request = SizingRequest.of(cluster, workload, options, targets=TARGETS.read(targets, ""))
     load_steps(request.by, request.load)
     axis, low, high = _load_axis(request.load, step, least, most)
-    with open_search(request) as evaluator:
-        base, use = evaluator.base, log_use_of(request, evaluator.base)
 
-        def vary(value: int) -> tuple[tuple[str, ...], dict[str, Any]]:
-            load = axis.number(value)
-            return load_steps(request.by, load), {"settings": {"load": load}}
+    def vary(value: int) -> tuple[tuple[str, ...], dict[str, Any]]:
+        load = axis.number(value)
+        return load_steps(request.by, load), {"settings": {"load": load}}
 
-        evaluator.vary = vary
-        # `smallest` looks for the least load that breaks a target; the answer is one step below it
-        search = smallest(
-            lambda value: not evaluator.evaluate(value).eased,
+    with open_search(request, vary, step=step) as (evaluator, facts):
+        # It looks for the least load that breaks a target; the answer is one step below it.
+        search = evaluator.smallest(
+            lambda trial: not trial.eased,
             low,
             high,
             start=0,
             step=max(1, round(STRIDE / step)),
-            scan=evaluator.scan,
             floor=1 if evaluator.evaluate(0).eased else low,
-            expect=evaluator.expect,
         )
         value = _highest(evaluator, search)
-        reality = reality_of(base, evaluator.workers)
+        facts.update(reality_of(evaluator.base, evaluator.workers))
     beyond = None if value is None or value >= high else value + 1
-    about = about_of(base, load=request.load, by=request.by, step=step, **use, **reality)
+    about = about_of(evaluator.base, **facts)
     return Answer(HEADROOM, axis, evaluator.rule, evaluator.seeds, value, beyond, None, search,
                   evaluator.trials, 0, about)  # fmt: skip
 
 
 def _load_axis(today: float, step: float, least: float, most: float) -> tuple[LoadAxis, int, int]:
     for name, given in (("step", step), ("least", least), ("most", most)):
-        check_number(name, given)
+        check_real(name, given)
     if not 1e-4 <= step <= 1:
         raise ConfigError(
             f"a step of {step:g} is out of range", where="--step", expected="0.0001 to 1 times the load"
@@ -233,109 +216,13 @@ def _highest(evaluator: Evaluator, search: Search) -> int | None:
     return highest
 
 
-# --- the request of `size` and `headroom`: its fields, their checks, and the evaluator that it leads to
+# --- what both searches share: the checks of a request, the load, and the evaluator of its values
 
 
 #: way to scale load → the step of a workload
 BY = {"arrival": "load", "runtime": "runtime", "users": "users", "jobs": "copies"}
 #: ways to scale load that are random
 DRAWN = ("users", "jobs")
-
-
-def read_request(
-    cluster: ClusterLike,
-    workload: WorkloadLike,
-    targets: str | SizingTarget | Iterable[str | SizingTarget],
-    keywords: Mapping[str, Any],
-) -> SizingRequest:
-    """Return the request of a call with these keywords.
-
-    Raises
-    ------
-    ConfigError
-        for a keyword that does not exist, or a value of the wrong type.
-    """
-    site = site_given(cluster)
-    given = fields_given(SizingRequest, keywords, site)
-    if site is not None:
-        cluster = site.cluster_file or site.cluster
-        given.setdefault("log_use", partial(use_sentence, site))
-    return SizingRequest(cluster=cluster, workload=workload, targets=TARGETS.read(targets, ""), **given)
-
-
-@contextmanager
-def open_search(request: SizingRequest) -> Iterator[Evaluator]:
-    """Check a request, open the workers, and yield the evaluator of its values."""
-    base = RunTask(
-        cluster_input(request.cluster),
-        workload_input(request.workload, request.reading),
-        transforms=tuple(request.transforms),
-        options=dict(request.options),
-        seed=request.seed,
-        measure=Measure(request.warm_up, request.drain, figures=wanted(request.targets)),
-    )
-    seeds = _seeds(request, base)
-    warn_of_rules([base])
-    with open_workers(**request.places) as workers:
-        workers.send([base.cluster, base.workload])
-        yield Evaluator(request, base, seeds, workers)
-
-
-def _seeds(request: SizingRequest, base: RunTask) -> SearchSeeds:
-    """Return the seeds: one if nothing is random; ConfigError if blocks do not fit the workload."""
-    from simsched.formats.rfc.duration import parse_duration
-    from simsched.workload.transforms.resample import block_of
-
-    model = base.workload.kind == MODEL
-    workload = INPUTS.workload(base)
-    if not len(workload):
-        raise ConfigError("the workload has no jobs", where=base.workload.name, expected="at least one job")
-    if not model and "queues" not in base.options:
-        _check_queries(request, workload)
-    if request.by in DRAWN:  # jobs without users are refused before the first run
-        INPUTS.workload(seeded(base, 0, None, load_steps(request.by, 1.5)))
-    if request.shake is not None:
-        return _shaken(request, base)
-    if request.seeds == 1 or model:
-        return SearchSeeds(request.seeds, request.seed)
-    if request.block in UNITS:
-        INPUTS.workload(seeded(base, 1, request.block))  # refuses jobs without users before the first run
-        return SearchSeeds(request.seeds, request.seed, unit=request.block)
-    block = block_of(workload) if request.block is None else parse_duration(request.block, where="--block")
-    if block is None:
-        some = is_random_run(base.options) or request.by in DRAWN
-        return SearchSeeds(request.seeds if some else 1, request.seed, burst=True)
-    INPUTS.workload(seeded(base, 1, request.block))  # as is a block that does not fit
-    return SearchSeeds(request.seeds, request.seed, block)
-
-
-def _shaken(request: SizingRequest, base: RunTask) -> SearchSeeds:
-    """Return the seeds of shaken copies of a trace; ConfigError where copies cannot be shaken."""
-    from simsched.formats.rfc.duration import parse_duration
-
-    refuse_unshakable(base, request.block)
-    if request.seeds == 1:
-        raise ConfigError(
-            "with one seed only the workload as it is would run",
-            where="--shake",
-            expected="--seeds of 2 or more",
-        )
-    by = parse_duration(request.shake, where="--shake")
-    INPUTS.workload(seeded(base, 1, None, shake=request.shake))  # as is a time that is not valid
-    return SearchSeeds(request.seeds, request.seed, shake=by)
-
-
-def _check_queries(request: SizingRequest, workload: Workload) -> None:
-    """Raise ConfigError for a target whose query no job of the workload matches."""
-    from simsched.workload.transforms.query import parse_query
-
-    for target in request.targets:
-        if target.figure.query and not any(map(parse_query(target.figure.query), workload.jobs)):
-            raise ConfigError(
-                "no job of the workload matches the query",
-                where=str(target),
-                expected="a query that some jobs match",
-            )
 
 
 def load_steps(by: str, load: float) -> tuple[str, ...]:
@@ -345,9 +232,34 @@ def load_steps(by: str, load: float) -> tuple[str, ...]:
     return () if load == 1 else (f"{BY[by]}({load:.12g})",)
 
 
-def log_use_of(request: SizingRequest, base: RunTask) -> dict[str, str]:
-    """Return ``{"log_use": sentence}``; {} where nothing asks for it, and for a model, which is not a log."""
-    if request.log_use is None or base.workload.kind == MODEL:
-        return {}
-    sentence = request.log_use(INPUTS.workload(base.changed(transforms=())))
-    return {"log_use": sentence} if sentence else {}
+@contextmanager
+def open_search(
+    request: SizingRequest, vary: Vary, **facts: Any
+) -> Iterator[tuple[Evaluator, dict[str, Any]]]:
+    """Check a request, open the workers, and yield the evaluator of its values and facts for the answer."""
+    from simsched.workload.transforms.query import parse_query
+
+    base = request.base(Measure(request.warm_up, request.drain, figures=wanted(request.targets)))
+    workload, model = INPUTS.workload(base), base.workload.kind == MODEL
+    if not len(workload):
+        raise ConfigError("the workload has no jobs", where=base.workload.name, expected="at least one job")
+    for target in () if model or "queues" in base.options else request.targets:
+        if target.figure.query and not any(map(parse_query(target.figure.query), workload.jobs)):
+            raise ConfigError(
+                "no job of the workload matches the query",
+                where=str(target),
+                expected="a query that some jobs match",
+            )
+    if request.by in DRAWN:  # jobs without users are refused before the first run
+        INPUTS.workload(seeded(base, 0, "", *load_steps(request.by, 1.5)))
+    random = is_random_run(base.options) or request.by in DRAWN
+    seeds = Seeds.of(base, request.seeds, request.block, request.shake, random=random)
+    warn_of_rules([base])
+    with opened(request, base) as workers:
+        if request.log_use is not None and not model:  # a model is not a log
+            sentence = request.log_use(INPUTS.workload(base.changed(transforms=())))
+            facts |= {"log_use": sentence} if sentence else {}
+        yield (
+            Evaluator(request, base, seeds, workers, vary),
+            {"load": request.load, "by": request.by, **facts},
+        )
