@@ -41,7 +41,7 @@ ANSWERS = {
     "size": "study.search.answer:SizeAnswer",
     "study-failures": "study.sweep:Failures",
     "study-record": "study.sweep:StudyRecord",
-    "study-row": "study.runs.single_run:RowDocument",
+    "study-row": "study.runs.single_run:RunRow",
     "study-task": "study.spec.run_task:TaskIdentity",
     "validate-reports": "cli.validate:FileReports",
     "why-jobs": "report.waiting.job_answer:JobAnswers",

@@ -12,11 +12,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NotRequired, TypedDict, cast
 
 from simsched import human
+from simsched.declare.answers import rounded
 from simsched.errors import ConfigError
 from simsched.study.reality import RealityAnswer, notes_of
 from simsched.study.runs.study_folder import search_layout
 from simsched.study.search.evaluation import CRITERIA, EVERY
-from simsched.study.search.search_answer import AboutSearch, Ends, SearchAnswer, rounded
+from simsched.study.search.search_answer import AboutSearch, Ends, SearchAnswer
 from simsched.study.stats import paired_difference, prediction
 from simsched.text_table import PAGE_WIDTH, fitted_table
 

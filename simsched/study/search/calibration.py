@@ -8,10 +8,11 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypedDict, cast
 
 from simsched import human
+from simsched.declare.answers import rounded
 from simsched.report.metrics.agreement import Agreement
 from simsched.study.runs.study_folder import search_layout
 from simsched.study.search.knobs import KNOBS, LEFT_OUT
-from simsched.study.search.search_answer import AboutSearch, SearchAnswer, rounded
+from simsched.study.search.search_answer import AboutSearch, SearchAnswer
 from simsched.text_table import PAGE_WIDTH, fitted_table
 
 if TYPE_CHECKING:

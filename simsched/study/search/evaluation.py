@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from simsched.errors import ConfigError
-from simsched.study.runs.dispatch import rows_of
+from simsched.study.runs.dispatch import finished_runs
 from simsched.study.runs.input_cache import INPUTS
 from simsched.study.runs.single_run import options_of
 from simsched.study.search.seeds import seeded
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from simsched.report.metrics.intervals import Interval
-    from simsched.study.runs.single_run import RunRow
     from simsched.study.runs.workers import Workers
     from simsched.study.search.search_request import SizingRequest
     from simsched.study.search.seeds import Seeds
@@ -204,22 +203,25 @@ class Evaluator:
         count, example, offered = feasibility_of(tasks[0])
         if count and not self.request.allow_infeasible:
             return Evaluation(value, {}, (), count, example, refused=True, offered=offered)
-        rows = rows_of(tasks, self.workers, self.request.runs)
-        unfit = next((task for task in tasks[1:] if rows[task.key].counts["infeasible"]), None)
+        done = finished_runs(tasks, self.workers, self.request.runs)
+        unfit = next((task for task in tasks[1:] if done[task.key].row.counts["infeasible"]), None)
         if unfit is not None and not self.request.allow_infeasible:  # each draw of a model has other jobs
             count, example, offered = feasibility_of(unfit)
             return Evaluation(value, {}, (), count, example, refused=True, offered=offered)
-        figures = {t: tuple(_value(t, rows[task.key]) for task in tasks) for t in self.rule.targets}
+        metrics = [done[task.key].row.metrics for task in tasks]
+        figures = {
+            target: tuple(_value(target, of_run) for of_run in metrics) for target in self.rule.targets
+        }
         fails = tuple(target for target, values in figures.items() if not self.rule.met(target, values))
-        seconds = sum(row.seconds for row in rows.values())
+        seconds = sum(run.seconds for run in done.values())
         keys = tuple(task.key for task in tasks)
         return Evaluation(value, figures, fails, count, example, offered=offered, keys=keys, seconds=seconds)
 
 
-def _value(target: SizingTarget, row: RunRow) -> float:
+def _value(target: SizingTarget, metrics: Mapping[str, float]) -> float:
     """Return the figure of a target; if no job matches its query, the infinity that meets any bound."""
-    value = row.metrics[str(target.figure)]
-    if target.figure.query and math.isnan(value) and not row.metrics[str(count_of(target))]:
+    value = metrics[str(target.figure)]
+    if target.figure.query and math.isnan(value) and not metrics[str(count_of(target))]:
         return -math.inf if target.relation[0] == "<" else math.inf
     return value
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
@@ -123,21 +122,6 @@ class SearchAnswer(ABC):
         names = self.write_files(staged.work)
         path = staged.finish()
         return [path / name for name in names]
-
-
-def rounded(value: Any, digits: int = 9, *, whole: bool = False) -> Any:
-    """Return data for JSON: numbers of so many digits, and None (null) for those that are not finite.
-
-    If `whole`, numbers without a fraction are whole.
-    """
-    if isinstance(value, dict):
-        return {key: rounded(item, digits, whole=whole) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [rounded(item, digits, whole=whole) for item in value]
-    if not isinstance(value, float):
-        return value
-    short = float(f"{value:.{digits}g}")
-    return None if not math.isfinite(short) else int(short) if whole and short.is_integer() else short
 
 
 def about_of(base: RunTask, **more: Any) -> Any:

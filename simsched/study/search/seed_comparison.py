@@ -13,7 +13,7 @@ from simsched import human
 from simsched.declare.answers import OrNull, json_text
 from simsched.errors import ConfigError, RunError
 from simsched.report.metrics.summary import metric
-from simsched.study.runs.dispatch import rows_of
+from simsched.study.runs.dispatch import finished_runs
 from simsched.study.search.search_request import WorkerPlaces, cluster_input, opened, workload_input
 from simsched.study.search.seeds import UNITS, drawing, seeded
 from simsched.study.spec.run_task import RunTask
@@ -169,9 +169,9 @@ def compare_over_seeds(
         for base, step in zip(bases, steps, strict=True)
     ]
     with opened(WorkerPlaces(workers=workers), *bases) as places:
-        done = rows_of((task for row in tasks for task in row), places)
+        done = finished_runs((task for row in tasks for task in row), places)
     values = tuple(
-        {figure: [done[task.key].metrics[figure] for task in row] for figure in FIGURES} for row in tasks
+        {figure: [done[task.key].row.metrics[figure] for task in row] for figure in FIGURES} for row in tasks
     )
     return SeedComparison(tuple(run.name for run in runs), source, values)
 
