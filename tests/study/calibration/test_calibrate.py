@@ -13,7 +13,7 @@ from simsched.errors import ConfigError
 from simsched.simulation.options.config_file import read_config
 from simsched.simulation.options.run_config import make_config
 from simsched.study.search.calibrate import _Search, calibrate
-from simsched.study.search.knobs import KNOBS, Knob, KnobSetting, knobs_named
+from simsched.study.search.knobs import KNOBS, Knob, knobs_named
 from simsched.study.search.search_request import CalibrationRequest
 from simsched.study.search.trials import WEEK, TimeSplit, Trial, Trials, WaitBlocks
 from simsched.workload.save import save_workload
@@ -114,10 +114,10 @@ def test_a_setting_under_which_jobs_never_run_is_refused_with_the_reason():
     found = calibrate(cluster, log, knobs=("order",), workers=0)
     assert found.refused == ()
     options = {"queues": {"q": {"policy": {"limits": {"job-size": {"max": {"ncores": 4}}}}}}}
-    only = KnobSetting("small", {**options, "policy": {"jobspec": {"defaults": {"system": {"queue": "q"}}}}})
+    only = {"small": {**options, "policy": {"jobspec": {"defaults": {"system": {"queue": "q"}}}}}}
     from simsched.study.search import knobs
 
-    row = knobs.Knob("order", "a limit", lambda *_: [only])
+    row = knobs.Knob("order", "a limit", lambda *_: only)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(knobs, "KNOBS", (row,))
         found = calibrate(cluster, log, knobs=("order",), workers=0)
@@ -312,10 +312,7 @@ class KnownTrials:
 def test_a_large_gain_by_chance_does_not_hide_a_small_one_that_is_certain():
     """`wild` helps most, and in each third of the time, but not beyond chance; `sure` helps in each block."""
     errors = {"as given": [9] * 9, "wild": [1, 1, 16] * 3, "sure": [8] * 9}
-    knobs = [
-        Knob(name, "a rule", lambda *_, name=name: [KnobSetting(name, {"order": name})])
-        for name in ("wild", "sure")
-    ]
+    knobs = [Knob(name, "a rule", lambda *_, name=name: {name: {"order": name}}) for name in ("wild", "sure")]
     split = TimeSplit(0.0, WEEK, 1, 9, 9)
     found = _Search(
         KnownTrials(errors), split, None, knobs, CalibrationRequest(cluster=None, workload=None)
