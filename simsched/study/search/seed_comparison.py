@@ -106,21 +106,17 @@ class SeedComparison:
         made = [f"over {self.source.text}"]
         for number, name in enumerate(self.names[1:], start=1):
             head = ["", self.names[0], name, "difference", "95 % between", "verdict"]
-            table = fitted_table(head, [self._row(number, figure) for figure in FIGURES], PAGE_WIDTH)
-            made += ["", f"{name} against {self.names[0]}", table]
+            rows = []
+            for figure in FIGURES:
+                found, both = self.difference(number, figure), (self.values[0], self.values[number])
+                ends = found.interval
+                numbers = [interval(run[figure]).estimate for run in both]
+                numbers += [ends.estimate, ends.low, ends.high]
+                *values, low, high = (human.quantity(value, metric(figure).unit) for value in numbers)
+                title = "mean bsld" if figure == "mean_bounded_slowdown" else figure.replace("_", " ")
+                rows.append([title, *values, f"{low} and {high}", found.verdict])
+            made += ["", f"{name} against {self.names[0]}", fitted_table(head, rows, PAGE_WIDTH)]
         return "\n".join(made) + "\n"
-
-    def _row(self, number: int, figure: str) -> list[str]:
-        unit = metric(figure).unit
-        means = [
-            human.quantity(interval(run[figure]).estimate, unit)
-            for run in (self.values[0], self.values[number])
-        ]
-        found = self.difference(number, figure)
-        ends = found.interval
-        inside = " and ".join(human.quantity(end, unit) for end in (ends.low, ends.high))
-        name = "mean bsld" if figure == "mean_bounded_slowdown" else figure.replace("_", " ")
-        return [name, *means, human.quantity(ends.estimate, unit), inside, found.verdict]
 
     def to_json(self) -> str:
         """Return all values and differences as JSON; times are in seconds."""

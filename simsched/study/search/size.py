@@ -120,14 +120,19 @@ def _smallest_and_largest(evaluator: Evaluator, search: Search) -> tuple[int | N
         )
     if not any(trial.met for trial in evaluator.trials.values()):
         return None, None
-    value = min(value for value, trial in evaluator.trials.items() if trial.met)
-    while value > search.low and evaluator.evaluate(value - 1).met:
-        value -= 1
+    least = min(value for value, trial in evaluator.trials.items() if trial.met)
+    value = _last_met(evaluator, least, search.low)
     failing = [size for size, trial in evaluator.trials.items() if size > value and not trial.met]
-    limit = max(size for size in evaluator.trials if size < min(failing, default=search.high + 1))
-    while limit < search.high and evaluator.evaluate(limit + 1).met:
-        limit += 1
-    return value, limit
+    largest = max(size for size in evaluator.trials if size < min(failing, default=search.high + 1))
+    return value, _last_met(evaluator, largest, search.high)
+
+
+def _last_met(evaluator: Evaluator, value: int, end: int) -> int:
+    """Return the last value from one that meets all targets towards an end before one that misses some."""
+    step = 1 if end > value else -1
+    while value != end and evaluator.evaluate(value + step).met:
+        value += step
+    return value
 
 
 @options_of(SizingRequest, PolicyRules, declared=RunConfig)
@@ -208,12 +213,7 @@ def _highest(evaluator: Evaluator, search: Search) -> int | None:
     """Return the highest load tried that meets all targets, below the least one that breaks some."""
     found = search.high if search.answer is None else search.answer - 1
     met = [value for value, trial in evaluator.trials.items() if trial.met and value <= found]
-    if not met:
-        return None
-    highest = max(met)
-    while highest < found and evaluator.evaluate(highest + 1).met:
-        highest += 1
-    return highest
+    return _last_met(evaluator, max(met), found) if met else None
 
 
 # --- what both searches share: the checks of a request, the load, and the evaluator of its values
