@@ -693,18 +693,8 @@ def _of_seeds(answer: Answer) -> str:
         return f"{same}, and seeds change only failures and random choices" if others else same
     if not others:
         return "one seed: the effect of chance is unknown"
-    resamples = f"the workload as it is and {others} resample{'s' * (others > 1)}"
-    if seeds.shake is not None:
-        copies = "1 copy" if others == 1 else f"{others} copies"
-        drawn = f"the workload as it is and {copies} of it with submissions moved by up to "
-        drawn += f"{human.seconds(seeds.shake)}, which shows sensitivity and not other demand"
-    elif seeds.unit is not None:
-        drawn = f"{resamples} of its {seeds.unit}"
-    elif seeds.block is not None:
-        drawn = f"{resamples} in blocks of {human.seconds(seeds.block)}"
-    else:
-        drawn = f"{seeds.count} draws of the model"
-    return f"a target has to hold {CRITERIA[answer.rule.criterion]}: {drawn}"
+    kind = ", which shows sensitivity and not other demand" if seeds.shake is not None else ""
+    return f"a target has to hold {CRITERIA[answer.rule.criterion]}: {seeds.drawn}{kind}"
 
 
 # ------------------------------------------------------------ parts of the table and of the words

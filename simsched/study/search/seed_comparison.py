@@ -15,7 +15,7 @@ from simsched.errors import ConfigError, RunError
 from simsched.report.metrics.summary import metric
 from simsched.study.runs.dispatch import finished_runs
 from simsched.study.search.search_request import WorkerPlaces, cluster_input, opened, workload_input
-from simsched.study.search.seeds import UNITS, drawing, seeded
+from simsched.study.search.seeds import Seeds, seeded
 from simsched.study.spec.run_task import RunTask
 from simsched.study.stats import interval, paired_difference
 from simsched.text_table import PAGE_WIDTH, fitted_table
@@ -28,30 +28,6 @@ if TYPE_CHECKING:
 
 FIGURES = ("mean_wait", "median_wait", "p95_wait", "mean_bounded_slowdown")
 MOST_SEEDS = 1000
-
-
-@dataclass(frozen=True, slots=True)
-class SeedSource:
-    """The change of a workload by a seed.
-
-    `shake` moves submissions by up to that time. `block` is the unit of resampling: a time, ``users`` or
-    ``sessions``; without both, blocks of a length that suits the workload.
-    """
-
-    count: int
-    shake: str | None = None
-    block: str | None = None
-
-    @property
-    def text(self) -> str:
-        """The seeds in words."""
-        if self.shake is not None:
-            drawn = f"with submissions moved by up to {self.shake}"
-        elif self.block in UNITS:
-            drawn = f"resamples of {self.block}"
-        else:
-            drawn = "resamples of blocks" + (f" of {self.block}" if self.block else "")
-        return f"{self.count} seeds: the workload as it is, and {drawn}"
 
 
 class RunOverSeeds(TypedDict):
@@ -94,7 +70,7 @@ class SeedComparison:
     """The figures of runs, one value per seed; the same seed is the same demand for every run."""
 
     names: tuple[str, ...]
-    source: SeedSource
+    seeds: Seeds
     values: tuple[dict[str, list[float]], ...]
 
     def difference(self, number: int, figure: str) -> PairedDifference:
@@ -103,7 +79,7 @@ class SeedComparison:
 
     def text(self) -> str:
         """Return the differences against the first run as a table for each further run."""
-        made = [f"over {self.source.text}"]
+        made = [f"over {self.seeds.text}"]
         for number, name in enumerate(self.names[1:], start=1):
             head = ["", self.names[0], name, "difference", "95 % between", "verdict"]
             rows = []
@@ -130,7 +106,7 @@ class SeedComparison:
                 )
         runs = [{"run": name, **values} for name, values in zip(self.names, self.values, strict=True)]
         document: SeedsAnswer = {
-            "seeds": self.source.text,
+            "seeds": self.seeds.text,
             "against": self.names[0],
             "runs": cast("list[RunOverSeeds]", runs),
             "differences": differences,
@@ -139,9 +115,14 @@ class SeedComparison:
 
 
 def compare_over_seeds(
-    runs: Sequence[RunTables], source: SeedSource, *, workers: int | None = None
+    runs: Sequence[RunTables],
+    count: int,
+    *,
+    block: str | None = None,
+    shake: str | None = None,
+    workers: int | None = None,
 ) -> SeedComparison:
-    """Simulate runs again under several seeds and return their figures.
+    """Simulate runs again under `count` seeds, which are those of `Seeds.of`, and return their figures.
 
     Raises
     ------
@@ -154,22 +135,20 @@ def compare_over_seeds(
         raise ConfigError(
             "a single run has nothing to compare with", where="--seeds", expected="two or more runs"
         )
-    if not 2 <= source.count <= MOST_SEEDS:
-        raise ConfigError(
-            f"{source.count} seeds are out of range", where="--seeds", expected=f"2 to {MOST_SEEDS:,}"
-        )
+    if not 2 <= count <= MOST_SEEDS:
+        raise ConfigError(f"{count} seeds are out of range", where="--seeds", expected=f"2 to {MOST_SEEDS:,}")
     bases = [_task_of(run) for run in runs]
-    steps = [drawing(base, source.block, source.shake) for base in bases]
+    seeds = [Seeds.of(base, count, block, shake, random=True) for base in bases]
     tasks = [
-        [seeded(base, number, step) for number in range(source.count)]
-        for base, step in zip(bases, steps, strict=True)
+        [seeded(base, number, of_run.step) for number in range(count)]
+        for base, of_run in zip(bases, seeds, strict=True)
     ]
     with opened(WorkerPlaces(workers=workers), *bases) as places:
         done = finished_runs((task for row in tasks for task in row), places)
     values = tuple(
         {figure: [done[task.key].row.metrics[figure] for task in row] for figure in FIGURES} for row in tasks
     )
-    return SeedComparison(tuple(run.name for run in runs), source, values)
+    return SeedComparison(tuple(run.name for run in runs), seeds[0], values)
 
 
 def _task_of(run: RunTables) -> RunTask:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from simsched import human
 from simsched.errors import ConfigError
 from simsched.formats.rfc.duration import parse_duration
 from simsched.study.runs.input_cache import INPUTS
@@ -54,46 +55,55 @@ class Seeds:
         """
         from simsched.workload.transforms.resample import block_of
 
+        model = base.workload.kind == MODEL
         if shake is not None:
+            if model:
+                raise ConfigError("a model draws new jobs for each seed", where="--shake", expected="a trace")
+            if block is not None:
+                raise ConfigError(
+                    "seeds are either resampled or shaken",
+                    where="--block",
+                    expected="--block or --shake, not both",
+                )
             if count == 1:
                 raise ConfigError(
                     "with one seed only the workload as it is would run",
                     where="--shake",
                     expected="--seeds of 2 or more",
                 )
-            moved = parse_duration(shake, where="--shake")
-            return cls(count, base.seed, drawing(base, block, shake), shake=moved)
-        if count == 1 or base.workload.kind == MODEL:
+            seeds = cls(count, base.seed, f"shake({shake})", shake=parse_duration(shake, where="--shake"))
+        elif count == 1 or model:
             return cls(count, base.seed)
-        if block in UNITS:
-            return cls(count, base.seed, drawing(base, block, None), unit=block)
-        length = block_of(INPUTS.workload(base)) if block is None else parse_duration(block, where="--block")
-        if length is None:
-            return cls(count if random else 1, base.seed, "resample", burst=True)
-        return cls(count, base.seed, drawing(base, block, None), length)
+        elif block in UNITS:
+            seeds = cls(count, base.seed, f"resample({block})", unit=block)
+        else:
+            given = None if block is None else parse_duration(block, where="--block")
+            length = block_of(INPUTS.workload(base)) if given is None else given
+            if length is None:
+                return cls(count if random else 1, base.seed, "resample", burst=True)
+            seeds = cls(count, base.seed, "resample" if block is None else f"resample({block})", length)
+        INPUTS.workload(seeded(base, 1, seeds.step))  # a workload that has no such copies is refused now
+        return seeds
 
+    @property
+    def drawn(self) -> str:
+        """The demands of the seeds in words."""
+        others = self.count - 1
+        resamples = f"the workload as it is and {others} resample{'s' * (others > 1)}"
+        if self.shake is not None:
+            copies = "1 copy" if others == 1 else f"{others} copies"
+            moved = f"of it with submissions moved by up to {human.seconds(self.shake)}"
+            return f"the workload as it is and {copies} {moved}"
+        if self.unit is not None:
+            return f"{resamples} of its {self.unit}"
+        if self.block is not None:
+            return f"{resamples} in blocks of {human.seconds(self.block)}"
+        return resamples if self.burst else f"{self.count} draws of the model"
 
-def drawing(base: RunTask, block: str | None, shake: str | None) -> str:
-    """Return the step by which further seeds change the workload of a run; empty for a model.
-
-    Raises
-    ------
-    ConfigError
-        if no such copies can be drawn: of a model, of jobs without users, of a workload that is too short …
-    """
-    step = "" if base.workload.kind == MODEL else f"resample({block})" if block else "resample"
-    if shake is not None:
-        if base.workload.kind == MODEL:
-            raise ConfigError("a model draws new jobs for each seed", where="--shake", expected="a trace")
-        if block is not None:
-            raise ConfigError(
-                "seeds are either resampled or shaken",
-                where="--block",
-                expected="--block or --shake, not both",
-            )
-        step = f"shake({shake})"
-    INPUTS.workload(seeded(base, 1, step))
-    return step
+    @property
+    def text(self) -> str:
+        """The number of the seeds, and their demands."""
+        return f"{self.count} seeds: {self.drawn}"
 
 
 def seeded(base: RunTask, number: int, step: str, *more: str) -> RunTask:
