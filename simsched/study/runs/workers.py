@@ -22,8 +22,10 @@ CLASSES = {"flux": "FluxJobExecutor", "slurm": "SlurmJobExecutor", "local": "Sin
 
 
 class Workers:
-    """An executor, made by a function, of `size` runs at a time."""
+    """An executor, made by a function."""
 
+    #: number of runs at a time
+    size: int = 1
     #: whether workers share a file system with the client and write run directories themselves
     shares_files: bool = True
     #: whether a broken pool does not report which run broke it
