@@ -60,8 +60,8 @@ if TYPE_CHECKING:
     from simsched.site.site import Site as Site
     from simsched.site.site_folder import load_site as load_site
     from simsched.site.site_folder import save_site as save_site
-    from simsched.study.sizing.size import headroom as headroom
-    from simsched.study.sizing.size import size as size
+    from simsched.study.search.size import headroom as headroom
+    from simsched.study.search.size import size as size
     from simsched.study.spec.study import Study as Study
     from simsched.study.spec.study_file import load_study as load_study
     from simsched.study.spec.study_file import study_from_dict as study_from_dict
@@ -99,9 +99,9 @@ _NAMES = {
     "study.study_result": "StudyResult load_study_result",
     "study.spec.study_file": "load_study study_from_dict",
     "study.sweep": "sweep",
-    "study.calibration.calibration": "Calibration",
-    "study.calibration.calibrate": "calibrate",
-    "study.sizing.size": "headroom size",
+    "study.search.calibration": "Calibration",
+    "study.search.calibrate": "calibrate",
+    "study.search.size": "headroom size",
     "workload.job": "Job Workload ArrayTask job_array",
     "workload.load": "load_workload WorkloadReader",
     "match.policies.policy": "CandidateOrder MatchPolicy",

@@ -212,11 +212,12 @@ def _writer(forms: Mapping[str, T], kind: str, option: str) -> T:
 
 def _over_seeds(args: Arguments, runs: Sequence[RunTables], kind: str) -> str:
     """Return the comparison of runs over seeds."""
-    from simsched.study.sizing.seed_comparison import SeedComparison, SeedSource, compare_over_seeds
+    from simsched.study.search.seed_comparison import SeedComparison, compare_over_seeds
 
     write = _writer({"text": SeedComparison.text, "json": SeedComparison.to_json}, kind, "--seeds")
-    source = SeedSource(5 if args.seeds is None else args.seeds, args.shake, args.block)
-    return write(compare_over_seeds(runs, source, workers=args.workers))
+    count = 5 if args.seeds is None else args.seeds
+    found = compare_over_seeds(runs, count, block=args.block, shake=args.shake, workers=args.workers)
+    return write(found)
 
 
 def _kind_of(output: str | None) -> str:

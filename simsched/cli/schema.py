@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 ANSWERS = {
-    "calibration": "study.calibration.calibration:CalibrationAnswer",
+    "calibration": "study.search.calibration:CalibrationAnswer",
     "check-findings": "check.rules:CheckResult",
     "cluster-differences": "graph.inspect.diff:Differences",
     "cluster-summary": "graph.inspect.view:Summary",
@@ -30,7 +30,7 @@ ANSWERS = {
     "report": "report.export:ReportAnswer",
     "report-audit": "simulation.audit.audit_report:RunAudits",
     "report-promises": "report.promise_report:PromisesAnswer",
-    "report-seeds": "study.sizing.seed_comparison:SeedsAnswer",
+    "report-seeds": "study.search.seed_comparison:SeedsAnswer",
     "report-table": "report.export:TableRows",
     "run-allocation": "simulation.record.run_document:Allocation",
     "run-event": "simulation.record.run_document:JobEvent",
@@ -38,10 +38,10 @@ ANSWERS = {
     "run-summary": "simulation.record.run_document:Summary",
     "site-facts": "site.site_tables:ShownSite",
     "site-record": "site.site_folder:SiteRecord",
-    "size": "study.sizing.answer:SizeAnswer",
+    "size": "study.search.answer:SizeAnswer",
     "study-failures": "study.sweep:Failures",
     "study-record": "study.sweep:StudyRecord",
-    "study-row": "study.runs.single_run:RowDocument",
+    "study-row": "study.runs.single_run:RunRow",
     "study-task": "study.spec.run_task:TaskIdentity",
     "validate-reports": "cli.validate:FileReports",
     "why-jobs": "report.waiting.job_answer:JobAnswers",

@@ -19,7 +19,12 @@ from simsched.cli.support.output import write
 from simsched.cli.support.verbs import add_verb
 from simsched.declare.flags import Flags, add_flags, flag, flags_given
 from simsched.errors import ConfigError
-from simsched.study.search_values import CalibrationRequest, SearchRequest, SizingRequest, WorkerPlaces
+from simsched.study.search.search_request import (
+    CalibrationRequest,
+    SearchRequest,
+    SizingRequest,
+    WorkerPlaces,
+)
 
 if TYPE_CHECKING:
     import argparse
@@ -28,8 +33,8 @@ if TYPE_CHECKING:
     from simsched.cli.support.parser import Subparsers
     from simsched.folders import Layout
     from simsched.site.site import Site
-    from simsched.study.search_values import SearchAnswer
-    from simsched.study.sizing.evaluation import Evaluation
+    from simsched.study.search.evaluation import Evaluation
+    from simsched.study.search.search_answer import SearchAnswer
 
     Search = Callable[[dict[str, Any]], SearchAnswer]
 
@@ -129,30 +134,16 @@ class CalibrateOutput(SearchOutput, frozen=True, kw_only=True):
 
 def register(subparsers: Subparsers) -> None:
     """Add the verbs `size`, `headroom` and `calibrate`."""
-    end = "Exit status: 0 found, 1 no size tried meets the targets, 2 the input is wrong."
-    add_verb(
-        subparsers,
-        "size",
-        run_size,
-        _add_inputs,
-        SizeFlags,
-        _add_rest,
-        answers=["size"],
-        epilog=TARGETS + end,
+    verbs = (
+        ("size", SizeFlags, "0 found, 1 no size tried meets the targets"),
+        ("headroom", LoadFlags, "0 today's load meets the targets, 1 it does not"),
     )
-    end = "Exit status: 0 today's load meets the targets, 1 it does not, 2 the input is wrong."
-    add_verb(
-        subparsers,
-        "headroom",
-        run_headroom,
-        _add_inputs,
-        LoadFlags,
-        _add_rest,
-        answers=["size"],
-        epilog=TARGETS + end,
-    )
-    parts = (CalibrateInputs, add_site, CalibrateOutput)
-    parser = add_verb(subparsers, "calibrate", run_calibrate, *parts, answers=["calibration"])
+    for verb, flags, status in verbs:
+        end = f"{TARGETS}Exit status: {status}, 2 the input is wrong."
+        parts = (_add_inputs, flags, _add_rest)
+        add_verb(subparsers, verb, run_sizing, *parts, answers=["size"], epilog=end)
+    inputs = (CalibrateInputs, add_site, CalibrateOutput)
+    parser = add_verb(subparsers, "calibrate", run_calibrate, *inputs, answers=["calibration"])
     add_flags(parser, CalibrationRequest, "held_out", "beside", "confidence")
     _add_work(parser)
 
@@ -178,25 +169,11 @@ def _add_work(parser: argparse.ArgumentParser) -> None:
     add_reading(parser)
 
 
-def run_size(args: argparse.Namespace) -> int:
-    """Search for a size, print and write the answer; return 1 if no size meets the targets."""
-    from simsched.study.sizing.answer import Answer
-    from simsched.study.sizing.size import size
+def run_sizing(args: argparse.Namespace) -> int:
+    """Search for a size or a load, print and write the answer; return 1 if it is not found."""
+    from simsched.study.search.answer import Answer
+    from simsched.study.search.size import headroom, size
 
-    return _sized(args, Answer.layout, partial(size, grow=args.grow, least=args.min, most=args.max))
-
-
-def run_headroom(args: argparse.Namespace) -> int:
-    """Search for a load, print and write the answer; return 1 if today's load misses a target."""
-    from simsched.study.sizing.answer import Answer
-    from simsched.study.sizing.size import headroom
-
-    given = {"step": args.step, "least": args.min, "most": args.max}
-    chosen = {name: value for name, value in given.items() if value is not None}
-    return _sized(args, Answer.layout, partial(headroom, **chosen))
-
-
-def _sized(args: argparse.Namespace, layout: Layout, search: Callable[..., SearchAnswer]) -> int:
     site = _read(args, "WORKLOAD")
     tried: list[Evaluation] = []
 
@@ -212,15 +189,19 @@ def _sized(args: argparse.Namespace, layout: Layout, search: Callable[..., Searc
         done = "1 value" if len(tried) == 1 else f"{len(tried)} values"
         return f"tried {done}{expected(spent, len(tried), left or 0, 'at least')}"
 
+    own = {"least": args.min, "most": args.max}
+    own |= {name: getattr(args, name) for name in ("grow", "step") if name in args}
     options = {**_keywords(args, site, SizingRequest), "log_use": noted_use(args, site), "progress": show}
+    options |= {name: value for name, value in own.items() if value is not None}
+    search = size if args.verb == "size" else headroom
     found = partial(search, args.cluster, args.workload, args.target, **options)
-    return _answered(args, layout, found, state)
+    return _answered(args, Answer.layout, found, state)
 
 
 def run_calibrate(args: argparse.Namespace) -> int:
     """Calibrate, print and write the result; return 1 if no setting helps on the held-out weeks."""
-    from simsched.study.calibration.calibrate import calibrate
-    from simsched.study.calibration.calibration import Calibration
+    from simsched.study.search.calibrate import calibrate
+    from simsched.study.search.calibration import Calibration
 
     site = _read(args, "TRACE")
     done: list[tuple[int, int]] = []

@@ -12,7 +12,7 @@ from simsched.cli.support.messages import note
 from simsched.cli.support.signals import ending_with
 from simsched.cli.support.verbs import add_verb
 from simsched.declare.flags import Flags, add_flags, flag, flags_given
-from simsched.study.search_values import WorkerPlaces
+from simsched.study.search.search_request import WorkerPlaces
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -53,6 +53,21 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not isfinite(value) else value
 
 
+def rounded(value: Any, digits: int = 9, *, whole: bool = False) -> Any:
+    """Return data for JSON: numbers of so many digits, and None (null) for those that are not finite.
+
+    If `whole`, numbers without a fraction are whole.
+    """
+    if isinstance(value, dict):
+        return {key: rounded(item, digits, whole=whole) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [rounded(item, digits, whole=whole) for item in value]
+    if not isinstance(value, float):
+        return value
+    short = float(f"{value:.{digits}g}")
+    return None if not isfinite(short) else int(short) if whole and short.is_integer() else short
+
+
 def json_text(value: Any, indent: int | None = 2, *, ensure_ascii: bool = True) -> str:
     """Return `written` of a value as text."""
     data = written(value)

@@ -2,7 +2,7 @@
 
 Begin with `sweep`, which performs a study, and `study_result`, which reads its directory.  `grid` and `stats`
 compare runs over seeds, as text, too; `study_page` is the page.  The wings import in one direction:
-`spec` describes runs, `runs` performs them, the modules here put them together, `sizing` searches for
-a size or a load, and `calibration` for the settings that come nearest to a log.  Imports `simulation`,
-`report` and the packages before them.
+`spec` describes runs, `runs` performs them, the modules here put them together, and `search` searches for
+a size, a load, or the settings that come nearest to a log.  Imports `simulation`, `report` and the packages
+before them.
 """

@@ -99,18 +99,13 @@ def interval(values: Sequence[float] | Floats, confidence: float = CONFIDENCE) -
     >>> found.estimate, round(found.low, 2), round(found.high, 2)
     (4.0, 3.12, 5.06)
     """
-    check_confidence(confidence)
-    given = _numbers("values", values)
-    known = given[np.isfinite(given)]
-    count = len(known)
-    if count < 2:
-        estimate = float(known[0]) if count else math.nan
-        return Interval(estimate, math.nan, math.nan)
-    mean = float(known.mean())
-    error = float(known.std(ddof=1)) / math.sqrt(count)
+    known, mean, deviation = _finite(values, confidence)
+    if len(known) < 2:
+        return Interval(mean, math.nan, math.nan)
+    count, root = len(known), math.sqrt(len(known))
+    error = deviation / root
     if np.ptp(known) == 0 or error == 0:
         return Interval(mean, mean, mean)
-    root = math.sqrt(count)
     usual = (-math.inf, USUAL_SKEWNESS / root)
     return skewed_interval(mean, error, count - 1, skewness(known - mean) / root, usual, confidence)
 
@@ -154,15 +149,21 @@ def prediction(values: Sequence[float] | Floats, confidence: float = CONFIDENCE)
     >>> round(found.low, 2), round(found.high, 2)
     (1.85, 6.15)
     """
-    check_confidence(confidence)
-    given = np.asarray(values, dtype=np.float64)
-    known = given[np.isfinite(given)]
+    known, mean, deviation = _finite(values, confidence)
     count = len(known)
     if count < 2:
-        return Interval(float(known[0]) if count else math.nan, math.nan, math.nan)
-    mean = float(known.mean())
-    reach = student_quantile(confidence, count - 1) * float(known.std(ddof=1)) * math.sqrt(1 + 1 / count)
+        return Interval(mean, math.nan, math.nan)
+    reach = student_quantile(confidence, count - 1) * deviation * math.sqrt(1 + 1 / count)
     return Interval(mean, mean - reach, mean + reach)
+
+
+def _finite(values: Any, confidence: float) -> tuple[Floats, float, float]:
+    """Return the finite values with their mean and standard deviation, NaN where they are too few."""
+    check_confidence(confidence)
+    given = _numbers("values", values)
+    known = given[np.isfinite(given)]
+    deviation = float(known.std(ddof=1)) if len(known) > 1 else math.nan
+    return known, float(known.mean()) if len(known) else math.nan, deviation
 
 
 def _numbers(name: str, values: Any) -> Floats:

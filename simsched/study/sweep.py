@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 from dataclasses import dataclass, field
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
     from pathlib import Path
 
-    from simsched.study.runs.single_run import RunRow
     from simsched.study.runs.workers import Workers
     from simsched.study.spec.run_task import RunTask, TaskInput
 
@@ -136,15 +136,9 @@ def sweep(
 
 def _missing(folder: StudyFolder, tasks: Sequence[RunTask], state: _Results) -> list[RunTask]:
     """Return the tasks without a finished run, and note the results of the others."""
-    missing = []
-    for task in tasks:
-        row = folder.done(task)
-        if row is None:
-            missing.append(task)
-        else:
-            state.done[task.key] = FinishedRun(task, row, 0, "there already")
+    state.done = {run.task.key: run for task in tasks if (run := folder.done(task)) is not None}
     state.there = len(state.done)
-    return missing
+    return [task for task in tasks if task.key not in state.done]
 
 
 def _perform(
@@ -179,12 +173,10 @@ def _is_finished(folder: StudyFolder, study: Study, *, report: bool) -> bool:
 def _finish(folder: StudyFolder, study: Study, state: _Results, *, report: bool) -> None:
     """Write the tables and the page; the record is marked complete only at the end."""
     tasks = study.tasks
-    rows = {key: done.row for key, done in state.done.items()}
-    write_dataset(folder, tasks, rows)
-    write_timings(folder, tasks, state.done)
+    write_dataset(folder, tasks, state.done)
     write_json(folder.path / FAILURES, _failures(tasks, state))
     write_json(folder.path / RECORD, record_of(study, state, complete=False))
-    if report and rows:
+    if report and state.done:
         from simsched.study.study_page import write_page
 
         write_page(StudyResult(folder.path))
@@ -312,15 +304,50 @@ def record_of(study: Study, state: _Results, *, complete: bool) -> StudyRecord:
 # --- the tables over all runs of a study: Parquet files, rows in the order of the plan, no wall-clock times
 
 
-def write_dataset(folder: StudyFolder, tasks: Sequence[RunTask], rows: Mapping[str, RunRow]) -> None:
-    """Write ``runs.parquet``, ``queues.parquet`` and the dataset of jobs of the finished runs."""
-    there = [(number, task, rows[task.key]) for number, task in enumerate(tasks) if task.key in rows]
-    tables = {"runs": runs_table(there)}
-    if any(row.queues for _, _, row in there):
-        tables["queues"] = _queues_table(there)
-    _write(folder, tables)
+def write_dataset(folder: StudyFolder, tasks: Sequence[RunTask], done: Mapping[str, FinishedRun]) -> None:
+    """Write ``runs.parquet``, ``queues.parquet`` and the dataset of jobs of the finished runs.
+
+    ``timings.parquet`` has the time and the worker of each run, which differ between equal sweeps.
+    """
+    there = [(number, task, done[task.key]) for number, task in enumerate(tasks) if task.key in done]
+    axes = [name for name in dict.fromkeys(n for _, task, _ in there for n in task.settings) if name != SEED]
+    runs, queues, timings = [], [], []
+    for number, task, run in there:
+        labels = {column(name): task.settings.get(name) for name in axes}
+        head = {"run": number, "key": task.key}
+        timings.append({**head, "seconds": run.seconds, "worker": run.worker, "attempts": run.attempts})
+        head |= {**labels, SEED: task.seed}
+        runs.append((head, run.row.metrics))
+        queues += [({**head, "queue": name}, figures) for name, figures in run.row.queues.items()]
+    tables = {"runs": _table(runs), "timings": _columns(timings)}
+    _write(folder, tables | ({"queues": _table(queues)} if queues else {}))
     for name in ("jobs", "timeline"):
         _linked(folder, name, [(number, task.key) for number, task, _ in there])
+
+
+def _table(rows: Sequence[tuple[dict[str, Any], Mapping[str, float]]]) -> dict[str, Any]:
+    """Return the columns of rows and their figures: known figures in their usual order, then others."""
+    have = {name for _, figures in rows for name in figures}
+    usual = [known.name for known in METRICS if known.name in have]
+    names = [*usual, *sorted(have.difference(usual))]
+    each = {name: [figures.get(name, math.nan) for _, figures in rows] for name in names}
+    floats = {name: np.array(values, dtype=np.float64) for name, values in each.items()}
+    return {**_columns([head for head, _ in rows]), **floats}
+
+
+def _columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return columns of whole numbers, numbers or texts: the first type that represents all their values."""
+    numbers, texts = np.empty(0, np.int64), np.empty(0, object)
+    made = {} if rows else {"run": numbers, "key": texts, SEED: numbers}
+    for name in rows[0] if rows else ():
+        values = [row[name] for row in rows]
+        if all(isinstance(value, int) and abs(value) < 2**63 for value in values):
+            made[name] = np.array(values, dtype=np.int64)
+        elif all(isinstance(value, int | float) for value in values):
+            made[name] = np.array(values, dtype=np.float64)
+        else:
+            made[name] = np.array([None if value is None else str(value) for value in values], dtype=object)
+    return made
 
 
 def _write(folder: StudyFolder, tables: Mapping[str, Mapping[str, Any]]) -> None:
@@ -336,58 +363,6 @@ def _write(folder: StudyFolder, tables: Mapping[str, Mapping[str, Any]]) -> None
         raise OSError(error.errno, f"cannot be written: {reason}", str(folder.path)) from None
     finally:
         shutil.rmtree(beside, ignore_errors=True)
-
-
-def runs_table(rows: Sequence[tuple[int, RunTask, RunRow]]) -> dict[str, Any]:
-    """Return the columns: run, key, the axes, seed, every figure."""
-    axes = _axes([task for _, task, _ in rows])
-    return {**_heads(rows, axes), **_figures([row.metrics for _, _, row in rows])}
-
-
-def _queues_table(rows: Sequence[tuple[int, RunTask, RunRow]]) -> dict[str, Any]:
-    """Return the same columns with one row per run and queue."""
-    each = [(line, queue, figures) for line in rows for queue, figures in line[2].queues.items()]
-    axes = _axes([task for _, task, _ in rows])
-    heads = _heads([line for line, _, _ in each], axes)
-    return {**heads, "queue": _texts([queue for _, queue, _ in each]), **_figures([f for _, _, f in each])}
-
-
-def _heads(rows: Sequence[tuple[int, RunTask, RunRow]], axes: Sequence[str]) -> dict[str, Any]:
-    tasks = [task for _, task, _ in rows]
-    return {
-        "run": np.array([number for number, _, _ in rows], dtype=np.int64),
-        "key": _texts([task.key for task in tasks]),
-        **{column(name): _labels([task.settings.get(name) for task in tasks]) for name in axes},
-        SEED: np.array([task.seed for task in tasks], dtype=np.int64),
-    }
-
-
-def _axes(tasks: Sequence[RunTask]) -> list[str]:
-    return [name for name in dict.fromkeys(n for task in tasks for n in task.settings) if name != SEED]
-
-
-def _texts(values: Sequence[Any]) -> Any:
-    made = np.empty(len(values), dtype=object)
-    made[:] = [None if value is None else str(value) for value in values]
-    return made
-
-
-def _labels(values: Sequence[Any]) -> Any:
-    """Return labels as whole numbers, numbers or texts, the first type that represents all of them."""
-    if all(isinstance(value, int) and abs(value) < 2**63 for value in values):
-        return np.array(values, dtype=np.int64)
-    if all(isinstance(value, int | float) for value in values):
-        return np.array(values, dtype=np.float64)
-    return _texts(values)
-
-
-def _figures(each: Sequence[Mapping[str, float]]) -> dict[str, Any]:
-    """Return one column per figure: the known figures in their usual order, then the others."""
-    have = {name for figures in each for name in figures}
-    usual = [known.name for known in METRICS if known.name in have]
-    names = [*usual, *sorted(have.difference(usual))]
-    nan = float("nan")
-    return {n: np.array([figures.get(n, nan) for figures in each], dtype=np.float64) for n in names}
 
 
 def _linked(folder: StudyFolder, name: str, runs: Sequence[tuple[int, str]]) -> None:
@@ -406,16 +381,3 @@ def _linked(folder: StudyFolder, name: str, runs: Sequence[tuple[int, str]]) -> 
         except OSError:  # a file system without links
             shutil.copyfile(file, place / file.name)
     beside.rename(folder.path / name)
-
-
-def write_timings(folder: StudyFolder, tasks: Sequence[RunTask], done: Mapping[str, FinishedRun]) -> None:
-    """Write the time and the worker of each run, which differ between equal sweeps."""
-    there = [(number, done[task.key]) for number, task in enumerate(tasks) if task.key in done]
-    columns = {
-        "run": np.array([number for number, _ in there], dtype=np.int64),
-        "key": _texts([item.task.key for _, item in there]),
-        "seconds": np.array([item.row.seconds for _, item in there], dtype=np.float64),
-        "worker": _texts([item.worker for _, item in there]),
-        "attempts": np.array([item.attempts for _, item in there], dtype=np.int64),
-    }
-    _write(folder, {"timings": columns})

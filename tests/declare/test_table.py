@@ -17,7 +17,7 @@ from simsched.simulation.outages.outages import Outage
 from simsched.simulation.preemption.checkpoint_rules import CheckpointRules
 from simsched.simulation.preemption.preemption_rules import PreemptionRules, QosRule
 from simsched.simulation.reservations.reservation_rules import AdvanceReservation
-from simsched.study.search_values import CalibrationRequest, SizingRequest
+from simsched.study.search.search_request import CalibrationRequest, SizingRequest
 from simsched.study.spec.study_tables import StudyTable
 from simsched.workload.models.model_files import JobClass, Mix, Part
 from simsched.workload.readers.tables.column_map import ColumnMap

@@ -71,7 +71,12 @@ class DaskWorkers(Workers):
         self._sources: dict[str, TaskInput] = {}
         self._plugins: set[str] = set()
         self._count, self._counted = 1, -RECOUNT
-        self._quiet = _Quiet()
+        self._levels = {
+            name: logging.getLogger(name).level
+            for name in ("distributed", *logging.root.manager.loggerDict)
+            if name.startswith("distributed")
+        }
+        self._log(dict.fromkeys(self._levels, logging.CRITICAL + 1))  # it tells of each lost connection
         self._client: Any = None
         self._connect(CONNECT)
 
@@ -91,7 +96,7 @@ class DaskWorkers(Workers):
             make: Any = Client  # untyped in some versions of Dask
             self._client = make(self.address, timeout=patience, set_as_default=False)
         except (OSError, ValueError, RuntimeError) as error:
-            self._quiet.end()
+            self._log(self._levels)
             reason = " ".join(str(error).split()).removesuffix(".")[:200]
             raise ConfigError(
                 f"no Dask scheduler answers: {reason}",
@@ -156,20 +161,9 @@ class DaskWorkers(Workers):
             pass
         finally:
             self._leave()
-            self._quiet.end()
+            self._log(self._levels)
 
-
-class _Quiet:
-    """Silences Dask's log of lost connections on the terminal."""
-
-    def __init__(self) -> None:
-        self._logger = logging.getLogger("distributed")
-        names = [name for name in logging.root.manager.loggerDict if name.startswith("distributed")]
-        self._levels = {name: logging.getLogger(name).level for name in ["distributed", *names]}
-        for name in self._levels:
-            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
-
-    def end(self) -> None:
-        """Restore the log levels."""
-        for name, level in self._levels.items():
+    @staticmethod
+    def _log(levels: Mapping[str, int]) -> None:
+        for name, level in levels.items():
             logging.getLogger(name).setLevel(level)

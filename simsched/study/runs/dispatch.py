@@ -36,6 +36,7 @@ class FinishedRun:
 
     task: RunTask
     row: RunRow
+    seconds: float = 0.0
     attempts: int = 1
     worker: str = ""
 
@@ -70,19 +71,21 @@ def run_tasks(
     return _Loop(tasks, workers, folder, retries).run()
 
 
-def rows_of(tasks: Iterable[RunTask], workers: Workers, folder: Path | None = None) -> dict[str, RunRow]:
-    """Perform tasks and return their rows by key; equal tasks are performed once.
+def finished_runs(
+    tasks: Iterable[RunTask], workers: Workers, folder: Path | None = None
+) -> dict[str, FinishedRun]:
+    """Perform tasks and return their results by key; equal tasks are performed once.
 
     Raises
     ------
     RunError
         if a run fails.
     """
-    found: dict[str, RunRow] = {}
+    found: dict[str, FinishedRun] = {}
     for outcome in run_tasks({task.key: task for task in tasks}.values(), workers, folder=folder):
         if not isinstance(outcome, FinishedRun):
             raise RunError(outcome.reason)
-        found[outcome.task.key] = outcome.row
+        found[outcome.task.key] = outcome
     return found
 
 
@@ -155,8 +158,7 @@ class _Loop:
             return self._once_more(task, reply.error, "worker" if reply.passing else "run")
         if reply.files and self.folder is not None:
             unpack(reply.files, self.folder / task.key)
-        row = RunRow.from_bytes(reply.row, settings=task.settings, seconds=reply.seconds)
-        return FinishedRun(task, row, tries, reply.worker)
+        return FinishedRun(task, RunRow.from_bytes(reply.row), reply.seconds, tries, reply.worker)
 
     def _once_more(self, task: RunTask, reason: str, fate: str) -> FailedRun | str:
         tries = self.attempts[task.key]

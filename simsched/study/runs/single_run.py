@@ -8,15 +8,20 @@ figures leaves the worker.
 from __future__ import annotations
 
 import json
+import math
 import os
 import socket
 import time
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from simsched._version import version as own_version
+from simsched.declare.answers import OrNull, rounded
 from simsched.errors import RunError, SimschedError
 from simsched.simulation.options.run_config import from_document, make_config
 from simsched.simulation.record.run_directory import RunDirectory
@@ -45,8 +50,8 @@ OF_A_QUEUE = (
 # --- the result: a row of figures
 
 
-class RowDocument(TypedDict):
-    """The content of ``row.json``; a figure that could not be computed is null.
+class RunRow(msgspec.Struct, frozen=True):
+    """The figures of one run, and the content of ``row.json``; null for one that could not be computed.
 
     key : key of the task.
     metrics : the figures.
@@ -55,65 +60,26 @@ class RowDocument(TypedDict):
     """
 
     key: str
-    metrics: dict[str, float | None]
-    queues: dict[str, dict[str, float | None]]
+    metrics: dict[str, OrNull]
+    queues: dict[str, dict[str, OrNull]]
     counts: dict[str, int]
     seed: int
 
-
-@dataclass(frozen=True, slots=True)
-class RunRow:
-    """The result of one run, as it is sent between processes and kept in ``row.json``.
-
-    Attributes
-    ----------
-    key : key of the task.
-    metrics : figure → value (`simsched.report.metrics.summary.METRICS`), NaN if it cannot be computed.
-    counts : result of jobs → number of jobs.
-    queues : queue → figures of its jobs, if `Measure.by_queue`.
-    settings : labels of the task.
-    seconds : time of the run, the only field that differs between equal runs.
-    """
-
-    key: str
-    metrics: Mapping[str, float]
-    counts: Mapping[str, int]
-    queues: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    seed: int = 0
-    seconds: float = 0.0
-
     def to_bytes(self) -> bytes:
-        """Return the fields that equal runs share as JSON (``row.json``)."""
-        document: RowDocument = {
-            "key": self.key,
-            "metrics": _plain(self.metrics),
-            "queues": {queue: _plain(figures) for queue, figures in self.queues.items()},
-            "counts": dict(self.counts),
-            "seed": self.seed,
-        }
+        """Return ``row.json``, numbers with 12 digits."""
+        document = rounded(msgspec.to_builtins(self), 12, whole=True)
         return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False).encode() + b"\n"
 
     @classmethod
-    def from_bytes(
-        cls, data: bytes, *, settings: Mapping[str, Any] | None = None, seconds: float = 0.0
-    ) -> RunRow:
-        """Return the row that `to_bytes` wrote."""
-        found = json.loads(data)
-        queues = {queue: _numbers(figures) for queue, figures in found["queues"].items()}
-        labels, metrics = dict(settings or {}), _numbers(found["metrics"])
-        return cls(found["key"], metrics, found["counts"], queues, labels, found["seed"], seconds)
-
-
-def _plain(figures: Mapping[str, float]) -> dict[str, float | None]:
-    """Return numbers of 12 digits, and None (null) for numbers that are not finite."""
-    short = {name: float(f"{value:.12g}") for name, value in figures.items()}
-    finite = {name: value if abs(value) < float("inf") else None for name, value in short.items()}
-    return {name: int(v) if v is not None and v == int(v) else v for name, v in finite.items()}
+    def from_bytes(cls, data: bytes) -> RunRow:
+        """Return the row that `to_bytes` wrote, with NaN for null."""
+        found = msgspec.json.decode(data, type=cls)
+        each = {name: _numbers(figures) for name, figures in found.queues.items()}
+        return msgspec.structs.replace(found, metrics=_numbers(found.metrics), queues=each)
 
 
 def _numbers(figures: Mapping[str, float | None]) -> dict[str, float]:
-    return {name: float("nan") if value is None else float(value) for name, value in figures.items()}
+    return {name: math.nan if value is None else value for name, value in figures.items()}
 
 
 # --- a run
@@ -143,18 +109,14 @@ def perform(task: RunTask, folder: Path | None = None) -> RunRow:
     SimschedError
         for an input that is missing or has changed, and for errors of the run itself.
     """
-    began = time.perf_counter()
-    with INPUTS.lock:
-        row = _row(task, _simulated(task)) if folder is None else _recorded(task, folder)
-    return replace(row, seconds=round(time.perf_counter() - began, 4))
-
-
-def _recorded(task: RunTask, folder: Path) -> RunRow:
-    """Run a task and write its directory."""
     from simsched.report.data.tables import RunTables
     from simsched.report.metrics.summary import summary_text
 
-    with RunDirectory(folder / task.key, of_study=True) as directory:
+    with ExitStack() as ends:
+        ends.enter_context(INPUTS.lock)
+        if folder is None:
+            return _row(task, _simulated(task))
+        directory = ends.enter_context(RunDirectory(folder / task.key, of_study=True))
         sink = directory.allocations() if "allocations" in task.keep else None
         result = _simulated(task, sink)
         row = _row(task, result)
@@ -191,7 +153,7 @@ def _row(task: RunTask, result: RunResult) -> RunRow:
     run = RunTables.from_result(result)
     window = {"warm_up": task.measure.warm_up, "drain": task.measure.drain}
     figures = summarise(run.jobs, run.timeline, run.totals, **window)
-    queues: dict[str, Mapping[str, float]] = {}
+    queues: dict[str, dict[str, float]] = {}
     if task.measure.by_queue:
         for name in sorted(str(name) for name in run.jobs["queue"].dropna().unique()):
             jobs = run.jobs[run.jobs["queue"] == name]
@@ -201,9 +163,9 @@ def _row(task: RunTask, result: RunResult) -> RunRow:
         known = (result.workload or INPUTS.workload(task)).jobs
         named = map(parse_figure, task.measure.figures)
         figures |= figures_of(named, run, known, summary=figures, **window)
-    row = RunRow(task.key, figures, result.meta["counts"], queues, {}, task.seed)
+    row = RunRow(task.key, figures, queues, dict(result.meta["counts"]), task.seed)
     # Bytes keep 12 digits: a row that was just made equals the one that a resumed study reads from row.json.
-    return RunRow.from_bytes(row.to_bytes(), settings=task.settings)
+    return RunRow.from_bytes(row.to_bytes())
 
 
 def same_task(task: RunTask, text: bytes) -> bool:
@@ -316,6 +278,7 @@ def work(task: bytes, folder: str | None, packed: bool, version: str) -> dict[st
     """
     worker = f"{socket.gethostname()}:{os.getpid()}"
     files: dict[str, bytes] = {}
+    began = time.perf_counter()
     if own_version() != version:
         expected = f"{version}, the version of the client"
         fault = RunError(f"the worker has simsched {own_version()}", expected=expected)
@@ -336,4 +299,5 @@ def work(task: bytes, folder: str | None, packed: bool, version: str) -> dict[st
         # Lack of memory or disk may pass; an error of the input or the options would return.
         passing = isinstance(error.__cause__, OSError) if ours else isinstance(error, OSError | MemoryError)
         return {"row": None, "worker": worker, "error": reason, "passing": passing}
-    return {"row": row.to_bytes(), "seconds": row.seconds, "worker": worker, "files": files}
+    seconds = round(time.perf_counter() - began, 4)
+    return {"row": row.to_bytes(), "seconds": seconds, "worker": worker, "files": files}

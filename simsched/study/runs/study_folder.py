@@ -22,12 +22,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from simsched._version import version
 from simsched.arguments import check_path
 from simsched.errors import RunError
 from simsched.files import leftovers, lock, through_links, undone, write_file
 from simsched.folders import PARTIAL, Layout, refuse_foreign, remove_leftover
 from simsched.simulation.record.run_directory import RUN
+from simsched.study.runs.dispatch import FinishedRun
 from simsched.study.runs.single_run import RunRow, same_task
 
 if TYPE_CHECKING:
@@ -171,8 +174,8 @@ class StudyFolder:
             else:
                 place.unlink(missing_ok=True)
 
-    def done(self, task: RunTask) -> RunRow | None:
-        """Return the row of a run that is whole; None if the task has to be performed."""
+    def done(self, task: RunTask) -> FinishedRun | None:
+        """Return the result of a run that is whole; None if the task has to be performed."""
         place = self.runs / task.key
         try:
             record = json.loads((place / "run.json").read_bytes())
@@ -180,14 +183,12 @@ class StudyFolder:
                 return None
             if not same_task(task, (place / "task.json").read_bytes()):
                 return None
-            row = RunRow.from_bytes(
-                (place / "row.json").read_bytes(),
-                settings=task.settings,
-                seconds=float(record.get("wall_seconds", 0.0)),
-            )
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError):
+            row = RunRow.from_bytes((place / "row.json").read_bytes())
+            seconds = float(record.get("wall_seconds", 0.0))
+        except (OSError, ValueError, TypeError, AttributeError, OverflowError, msgspec.MsgspecError):
             return None
-        return row if row.key == task.key and _kept(task, place) else None
+        whole = row.key == task.key and _kept(task, place)
+        return FinishedRun(task, row, seconds, 0, "there already") if whole else None
 
 
 def place_of(directory: str | Path, name: str, *, resume: bool) -> tuple[StudyFolder, StudyFolder | None]:

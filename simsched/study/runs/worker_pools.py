@@ -1,7 +1,6 @@
 """The workers that perform runs: this process, local processes, Dask, or executorlib's Flux and Slurm.
 
-All of them are a `concurrent.futures.Executor` behind the interface `Workers`, which can also restart
-a broken executor and knows whether its workers share files with the client.
+Each is a `concurrent.futures.Executor` behind `Workers`; the processes of this machine are here.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from simsched.arguments import check
 from simsched.errors import ConfigError
 from simsched.files import undone
-from simsched.study.runs.workers import Workers, cores
+from simsched.study.runs.workers import CallerWorkers, InProcessExecutor, Workers, cores, hpc_executor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -73,44 +72,16 @@ def _opened(
         raise ConfigError("more than one kind of workers is given", expected="one of workers, scheduler, hpc")
     if workers is not None and not 0 <= workers <= MAX_WORKERS:
         raise ConfigError(f"{workers} workers are out of range", expected=f"0 to {MAX_WORKERS}")
+    size = workers or cores()
     if executor is not None:
-        return CallerWorkers(executor, workers or cores())
+        return CallerWorkers(lambda: executor, size)
     if scheduler is not None:
         from simsched.study.runs.dask_workers import DaskWorkers
 
         return DaskWorkers(scheduler)
     if hpc is not None:
-        from simsched.study.runs.hpc_workers import HpcWorkers
-
-        return HpcWorkers(hpc, workers)
-    return InProcessWorkers() if workers == 0 else ProcessWorkers(workers or cores())
-
-
-class InProcessWorkers(Workers):
-    """The calling process: one run at a time."""
-
-    size = 1
-
-    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        """Call the function now."""
-        future: Future[Any] = Future()
-        try:
-            future.set_result(function(*arguments))
-        except Exception as error:  # noqa: BLE001 - the future carries it
-            future.set_exception(error)
-        return future
-
-
-class CallerWorkers(Workers):
-    """An executor that the caller made and will shut down."""
-
-    def __init__(self, executor: Executor, size: int) -> None:
-        self._executor = executor
-        self.size = size
-
-    def renew(self) -> None:
-        """Raise ConfigError: only the owner can restart it."""
-        raise ConfigError("the executor is broken", expected="an executor whose workers keep running")
+        return Workers(lambda: hpc_executor(hpc, size), size)
+    return Workers(InProcessExecutor, 1) if workers == 0 else ProcessWorkers(size)
 
 
 class ProcessWorkers(Workers):
@@ -119,18 +90,19 @@ class ProcessWorkers(Workers):
     ends_all = True
 
     def __init__(self, size: int) -> None:
-        self.size = size
-        self._pool: ProcessPoolExecutor | None = None
-        self._context: Any = None
+        self._context: Any = WorkerContext()
+
+        def make() -> ProcessPoolExecutor:
+            with signals_held():
+                return ProcessPoolExecutor(size, self._context, begin_worker)
+
+        super().__init__(make, size)
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """Submit a call; processes start when they are needed."""
         try:
             with signals_held():
-                if self._pool is None:
-                    self._context = WorkerContext()
-                    self._pool = ProcessPoolExecutor(self.size, self._context, begin_worker)
-                return self._pool.submit(function, *arguments)
+                return super().submit(function, *arguments)
         except BrokenProcessPool as error:  # it broke after the last result
             future: Future[Any] = Future()
             future.set_exception(error)
@@ -138,23 +110,23 @@ class ProcessWorkers(Workers):
 
     def kill(self) -> None:
         """End the processes, and wait for nothing else."""
-        if self._context is not None:
-            from multiprocessing.util import _run_finalizers  # type: ignore[attr-defined]
+        from multiprocessing.util import _run_finalizers  # type: ignore[attr-defined]
 
-            self._context.kill()
-            _run_finalizers(0)  # as at the end of a program: its semaphores have names, which would stay
+        self._context.kill()
+        _run_finalizers(0)  # as at the end of a program: its semaphores have names, which would stay
 
     def close(self) -> None:
         """End the processes at once."""
-        if self._pool is not None:
+        executor, self._executor = self._executor, None
+        if executor is not None:
             self._context.kill()
-            self._pool.shutdown(wait=True, cancel_futures=True)
-            self._pool = None
+            executor.shutdown(wait=True, cancel_futures=True)
 
     @property
     def pids(self) -> list[int]:
         """The numbers of the processes that are alive."""
-        return self._context.pids() if self._context is not None else []
+        found: list[int] = self._context.pids()
+        return found
 
 
 # --- the start method of worker processes, which do not import the main module of their parent

@@ -12,10 +12,10 @@ from simsched.cli import main
 from simsched.errors import ConfigError
 from simsched.simulation.options.config_file import read_config
 from simsched.simulation.options.run_config import make_config
-from simsched.study.calibration.calibrate import _Search, calibrate
-from simsched.study.calibration.knobs import KNOBS, Knob, KnobSetting, knobs_named
-from simsched.study.calibration.trials import WEEK, TimeSplit, Trial, Trials, WaitBlocks
-from simsched.study.search_values import CalibrationRequest
+from simsched.study.search.calibrate import _Search, calibrate
+from simsched.study.search.knobs import KNOBS, Knob, knobs_named
+from simsched.study.search.search_request import CalibrationRequest
+from simsched.study.search.trials import WEEK, TimeSplit, Trial, Trials, WaitBlocks
 from simsched.workload.save import save_workload
 from tests.simulation.simworld import job, machine, workload
 from tests.study.calibration.loglab import machine_and_log
@@ -114,10 +114,10 @@ def test_a_setting_under_which_jobs_never_run_is_refused_with_the_reason():
     found = calibrate(cluster, log, knobs=("order",), workers=0)
     assert found.refused == ()
     options = {"queues": {"q": {"policy": {"limits": {"job-size": {"max": {"ncores": 4}}}}}}}
-    only = KnobSetting("small", {**options, "policy": {"jobspec": {"defaults": {"system": {"queue": "q"}}}}})
-    from simsched.study.calibration import knobs
+    only = {"small": {**options, "policy": {"jobspec": {"defaults": {"system": {"queue": "q"}}}}}}
+    from simsched.study.search import knobs
 
-    row = knobs.Knob("order", "a limit", lambda *_: [only])
+    row = knobs.Knob("order", "a limit", lambda *_: only)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(knobs, "KNOBS", (row,))
         found = calibrate(cluster, log, knobs=("order",), workers=0)
@@ -153,7 +153,7 @@ def test_a_short_log_and_a_log_without_starts_are_refused():
 
 
 def test_every_setting_of_every_knob_is_a_configuration():
-    from simsched.study.calibration.knobs import LogFacts
+    from simsched.study.search.knobs import LogFacts
 
     use = (50, (1, 2, 5, 9), (2, 20, 30, 40), 0.08, 0.0, 86_400.0 * 30)
     facts = LogFacts(50, tuple(range(50)), 0.5, {"a": 5.0, "b": 7.0}, 4, 3, 2, 9, *use)
@@ -193,7 +193,7 @@ def test_the_command_writes_a_configuration_that_a_run_takes(tmp_path, capfd):
 
 
 def test_limits_of_users_that_the_log_keeps():
-    from simsched.study.calibration.knobs import LogFacts
+    from simsched.study.search.knobs import LogFacts
 
     cluster, log = machine_and_log(jobs=600, limits=[{"each": "user", "running-jobs": 2}])
     facts = LogFacts.of(cluster, log.jobs, log.jobs)
@@ -237,7 +237,7 @@ def test_calibration_finds_priorities_and_the_backfill_of_slurm():
 
 def test_idle_capacity_is_seen_in_the_log():
     """A quarter of the nodes is down; the log does not say so, but jobs wait that would fit."""
-    from simsched.study.calibration.knobs import LogFacts
+    from simsched.study.search.knobs import LogFacts
 
     outage = {"ranks": "12-15", "start": 0, "kind": "failure"}
     cluster, log = machine_and_log(jobs=700, outages=[outage])
@@ -248,7 +248,7 @@ def test_idle_capacity_is_seen_in_the_log():
 
 def test_capacity_of_a_log_whose_largest_job_needs_the_machine():
     from simsched.simulation.options.run_config import from_document
-    from simsched.study.calibration.knobs import LogFacts
+    from simsched.study.search.knobs import LogFacts
 
     cluster, log = machine_and_log(jobs=300, nodes=8)
     facts = LogFacts.of(cluster, log.jobs, log.jobs)
@@ -265,7 +265,7 @@ def test_no_setting_of_capacity_is_tried_twice():
     """The share that the log shows may round to the same nodes as a share that is always tried."""
     from dataclasses import replace
 
-    from simsched.study.calibration.knobs import LogFacts
+    from simsched.study.search.knobs import LogFacts
 
     cluster, log = machine_and_log(jobs=200, nodes=20)
     facts = replace(LogFacts.of(cluster, log.jobs, log.jobs), idle=0.101)
@@ -278,7 +278,7 @@ def test_no_setting_of_capacity_is_tried_twice():
 def test_a_limit_that_the_log_breaks_at_more_than_a_hundredth_of_its_starts_is_not_tried(often, tried):
     from dataclasses import replace
 
-    from simsched.study.calibration.knobs import LogFacts
+    from simsched.study.search.knobs import LogFacts
 
     cluster, log = machine_and_log(jobs=100)
     numbers = [4] * (1000 - often) + [60] * often  # running jobs of the user at each start
@@ -312,12 +312,11 @@ class KnownTrials:
 def test_a_large_gain_by_chance_does_not_hide_a_small_one_that_is_certain():
     """`wild` helps most, and in each third of the time, but not beyond chance; `sure` helps in each block."""
     errors = {"as given": [9] * 9, "wild": [1, 1, 16] * 3, "sure": [8] * 9}
-    knobs = [
-        Knob(name, "a rule", lambda *_, name=name: [KnobSetting(name, {"order": name})])
-        for name in ("wild", "sure")
-    ]
+    knobs = [Knob(name, "a rule", lambda *_, name=name: {name: {"order": name}}) for name in ("wild", "sure")]
     split = TimeSplit(0.0, WEEK, 1, 9, 9)
-    found = _Search(KnownTrials(errors), split, None, knobs, CalibrationRequest()).run({})
+    found = _Search(
+        KnownTrials(errors), split, None, knobs, CalibrationRequest(cluster=None, workload=None)
+    ).run({})
     assert found.final.label == "sure: sure"
     assert found.gain.training.low > 0
     wild = next(effect for effect in found.alone if effect.trial.label == "wild: wild")

@@ -94,7 +94,7 @@ def test_what_is_no_json_is_refused():
 @given(st.dictionaries(NAMES, st.floats(allow_nan=True, allow_infinity=False), max_size=4))
 def test_a_row_is_the_same_after_a_round_trip(figures):
     """Twelve digits are kept, and once they are, the bytes do not change again."""
-    first = RunRow("k", figures, {"jobs": 1}, {"batch": figures}, seed=3)
+    first = RunRow("k", figures, {"batch": figures}, {"jobs": 1}, 3)
     second = RunRow.from_bytes(first.to_bytes())
     assert second.to_bytes() == first.to_bytes()
     assert second.seed == 3

@@ -20,7 +20,7 @@ from simsched.workload.transforms.resample import resample
 from simsched.workload.transforms.transforms import scale_arrivals
 
 if TYPE_CHECKING:
-    from simsched.study.sizing.answer import Answer
+    from simsched.study.search.answer import Answer
 
 SIZES, LOADS = 24, 8
 QUICK = 4

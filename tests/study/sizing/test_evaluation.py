@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 import simsched as ss
 from simsched.study.runs.input_cache import INPUTS
 from simsched.study.runs.single_run import perform
-from simsched.study.sizing.evaluation import CRITERIA, AcceptanceRule, feasibility_of, seeded, wanted
-from simsched.study.sizing.inputs import cluster_input, workload_input
-from simsched.study.sizing.size import load_steps
+from simsched.study.search.evaluation import CRITERIA, AcceptanceRule, feasibility_of, wanted
+from simsched.study.search.search_request import cluster_input, workload_input
+from simsched.study.search.seeds import seeded
+from simsched.study.search.size import load_steps
 from simsched.study.spec.run_task import Measure, RunTask
 from simsched.study.spec.target import parse_targets
 from simsched.workload.job import Job, Workload
@@ -56,9 +57,9 @@ def test_figures_that_are_not_asked_for_leave_a_key_as_it_was():
 def test_a_seed_is_the_same_demand_on_every_machine_and_before_every_load():
     """Common random numbers: at twice the load, the same blocks come at half their times."""
     base = task()
-    small, large = (seeded(base, 2, None).changed(edits=(f"resize(all, {n})",)) for n in (3, 9))
+    small, large = (seeded(base, 2, "resample").changed(edits=(f"resize(all, {n})",)) for n in (3, 9))
     assert INPUTS.workload(small).jobs == INPUTS.workload(large).jobs
-    dense = seeded(base, 2, None, load_steps("arrival", 2.0))
+    dense = seeded(base, 2, "resample", *load_steps("arrival", 2.0))
     once, twice = INPUTS.workload(small), INPUTS.workload(dense)
     assert [job.id for job in once] == [job.id for job in twice]
     first = once.jobs[0].submit
@@ -70,9 +71,9 @@ def test_a_seed_is_the_same_demand_on_every_machine_and_before_every_load():
 
 def test_seeds_follow_the_steps_of_the_workload():
     base = task(transforms=("first(40)",), seed=5)
-    assert seeded(base, 0, "600", ("load(2)",)).transforms == ("first(40)", "load(2)")
-    assert seeded(base, 3, "600", ("load(2)",)).transforms == ("first(40)", "resample(600)", "load(2)")
-    assert seeded(base, 3, None).seed == 8
+    assert seeded(base, 0, "resample(600)", "load(2)").transforms == ("first(40)", "load(2)")
+    assert seeded(base, 3, "resample(600)", "load(2)").transforms == ("first(40)", "resample(600)", "load(2)")
+    assert seeded(base, 3, "resample").seed == 8
 
 
 def test_a_look_says_what_never_fits_and_how_much_is_asked_for():

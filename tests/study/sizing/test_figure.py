@@ -7,9 +7,9 @@ import math
 import pytest
 
 from simsched.errors import ConfigError
-from simsched.study.sizing.evaluation import AcceptanceRule, Evaluation
-from simsched.study.sizing.size_axis import SizeAxis
-from simsched.study.sizing.sizing_figure import save
+from simsched.study.search.evaluation import AcceptanceRule, Evaluation
+from simsched.study.search.size_axis import SizeAxis
+from simsched.study.search.sizing_figure import save
 from simsched.study.spec.target import parse_targets
 
 TARGETS = WAIT, USE, SLOWDOWN = parse_targets(["p95_wait<=1h", "utilisation>=50%", "mean_bsld<=4"])

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from simsched.study.sizing.size import headroom, size
+from simsched.study.search.size import headroom, size
 from tests.simulation.simworld import workload
 from tests.study.calibration.loglab import machine_and_log
 

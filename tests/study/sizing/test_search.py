@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simsched.errors import ConfigError
-from simsched.study.sizing.search import BRACKET, HALVING, SCAN, START, Probe, Scan, smallest
+from simsched.study.search.threshold import BRACKET, HALVING, SCAN, START, Probe, Scan, smallest
 
 
 @st.composite

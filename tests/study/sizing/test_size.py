@@ -12,7 +12,7 @@ import pytest
 
 import simsched as ss
 from simsched.errors import ConfigError, FormatError, RunError, SimschedError
-from simsched.study.sizing.evaluation import CRITERIA, AcceptanceRule
+from simsched.study.search.evaluation import CRITERIA, AcceptanceRule
 from simsched.workload.job import Job, Workload
 
 MINUTES = 60
@@ -386,7 +386,7 @@ def test_cores_of_a_cluster_that_is_no_recipe_grow():
         ({"grow": 3}, "3 is not the name of a number that can grow"),
         ({"seeds": 2.5}, "seeds: 2.5 is not a whole number (expected a whole number from 1 to 1,000)"),
         ({"load": "x"}, "load: 'x' is not a number"),
-        ({"least": "x"}, "least is 'x' (expected a whole number)"),
+        ({"least": "x"}, "least is 'x' (expected a whole number of 0 or more)"),
         ({"warm_up": "soon"}, "not a duration"),
         ({"colour": "red"}, "unknown option 'colour'"),
         ({"queue_policy": "lifo"}, "unknown queue policy 'lifo'"),

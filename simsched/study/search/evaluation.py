@@ -1,38 +1,35 @@
-"""Evaluations: one machine and load simulated with every seed and compared with the targets.
-
-Seed 0 of a trace is the trace as it is; further seeds are resamples of it
-(`simsched.workload.transforms.resample`) or shaken copies.  Each seed of a model is a draw of its own.
-Seed *s* is the same demand in every evaluation (common random numbers): a draw never depends on the
-machine or on the load.
-"""
+"""Evaluations: one machine and load simulated with every seed and compared with the targets."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from simsched.errors import ConfigError
-from simsched.study.runs.dispatch import rows_of
+from simsched.study.runs.dispatch import finished_runs
 from simsched.study.runs.input_cache import INPUTS
 from simsched.study.runs.single_run import options_of
-from simsched.study.sizing.search import Scan
-from simsched.study.spec.run_task import MODEL
+from simsched.study.search.seeds import seeded
+from simsched.study.search.threshold import Scan, smallest
 from simsched.study.spec.target import Figure
 from simsched.study.stats import interval
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from simsched.report.metrics.intervals import Interval
-    from simsched.study.runs.single_run import RunRow
     from simsched.study.runs.workers import Workers
-    from simsched.study.search_values import SizingRequest
+    from simsched.study.search.search_request import SizingRequest
+    from simsched.study.search.seeds import Seeds
+    from simsched.study.search.threshold import Search
     from simsched.study.spec.run_task import RunTask
     from simsched.study.spec.target import SizingTarget
 
+Vary = Callable[[int], tuple[tuple[str, ...], dict[str, Any]]]
 #: the noise that is assumed with one seed, as a share of the target's bound
 ASSUMED_NOISE = 0.1
 EVERY, MEAN, CONFIDENT = "every", "mean", "confident"
@@ -97,14 +94,11 @@ class AcceptanceRule:
 
     def met(self, target: SizingTarget, values: tuple[float, ...]) -> bool:
         """Whether the values of all seeds keep a target's bound."""
-        if self.criterion == EVERY:
-            return all(map(target.met_by, values))
-        if any(math.isnan(value) for value in values):
+        if self.criterion != EVERY and any(map(math.isnan, values)):
             return False
-        found = self.interval(values)
-        if self.criterion == MEAN:
-            return target.met_by(found.estimate)
-        return all(target.met_by(end) for end in (found.low, found.high))
+        if self.criterion == CONFIDENT and not math.isfinite(self.interval(values).low):
+            return False
+        return target.met_by(self.deciding(target, values))
 
     def interval(self, values: tuple[float, ...]) -> Interval:
         """Return the mean over the seeds with its interval."""
@@ -115,12 +109,10 @@ class AcceptanceRule:
 
         If all are met, each of them is clear of its bound; else one of those missed is.
         """
-        easing = [target for target in trial.figures if target.eases]
+        verdicts = {t: self._is_clear(t, values) for t, values in trial.figures.items() if t.eases}
         if trial.eased:
-            return all(self._is_clear(target, trial.figures[target]) for target in easing)
-        return trial.refused or any(
-            self._is_clear(target, trial.figures[target]) for target in easing if target in trial.fails
-        )
+            return all(verdicts.values())
+        return trial.refused or any(clear for target, clear in verdicts.items() if target in trial.fails)
 
     def _is_clear(self, target: SizingTarget, values: tuple[float, ...]) -> bool:
         """Whether the deciding value is a standard deviation of the seeds away from the bound.
@@ -146,24 +138,6 @@ class AcceptanceRule:
         return float(np.max(values) if target.relation[0] == "<" else np.min(values))
 
 
-@dataclass(frozen=True, slots=True)
-class SearchSeeds:
-    """The seeds of a search: their number, the first, and the length of the blocks of resampled traces.
-
-    `block` (seconds) is None where nothing is resampled: with one seed, a model, a burst (all jobs are
-    submitted at one instant, so that there is nothing to resample), or shaken copies, whose submissions
-    are moved by up to `shake` seconds.  `unit` is ``users`` or ``sessions`` where these are resampled in
-    place of blocks.
-    """
-
-    count: int
-    first: int
-    block: float | None = None
-    burst: bool = False
-    shake: float | None = None
-    unit: str | None = None
-
-
 class Evaluator:
     """Evaluates the values of a request: makes their tasks and performs them on workers, each value once.
 
@@ -171,29 +145,39 @@ class Evaluator:
     ----------
     base : the task of today's machine and load.
     seeds : the seeds with which each value is simulated.
+    vary : value → the last steps of the workload, and changes of the task.
 
     Attributes
     ----------
-    vary : value → the last steps of the workload, and changes of the task; set by the search.
     trials : value → its evaluation, in the order in which they were made.
+    left : number of evaluations that the search expects after the next one; None if unknown.
     """
 
-    vary: Callable[[int], tuple[tuple[str, ...], dict[str, Any]]]
-
-    def __init__(self, request: SizingRequest, base: RunTask, seeds: SearchSeeds, workers: Workers) -> None:
-        self.request, self.base, self.seeds, self.workers = request, base, seeds, workers
+    def __init__(
+        self,
+        request: SizingRequest,
+        base: RunTask,
+        seeds: Seeds,
+        workers: Workers,
+        vary: Vary,
+    ) -> None:
+        self.request, self.base, self.seeds, self.workers, self.vary = request, base, seeds, workers, vary
         self.rule = AcceptanceRule(request.targets, request.meet, request.confidence)
         self.trials: dict[int, Evaluation] = {}
-        self._left: int | None = None
+        self.left: int | None = None
 
-    @property
-    def scan(self) -> Scan:
-        """How far the neighbourhood of the answer is tried: as requested, or as the noise requires."""
-        return Scan.of(self.request.checks, lambda value: self.rule.clear(self.evaluate(value)))
+    def smallest(self, condition: Callable[[Evaluation], bool], low: int, high: int, **more: Any) -> Search:
+        """Search for the smallest value whose evaluation meets a condition, as `threshold.smallest`.
 
-    def expect(self, left: int | None) -> None:
-        """Note the number of evaluations that the search expects after the next one; None if unknown."""
-        self._left = left
+        Its neighbourhood is tried as far as the request says, or as the noise requires.
+        """
+
+        def expect(left: int | None) -> None:
+            self.left = left
+
+        scan = Scan.of(self.request.checks, lambda value: self.rule.clear(self.evaluate(value)))
+        given = {"scan": scan, "expect": expect, **more}
+        return smallest(lambda value: condition(self.evaluate(value)), low, high, **given)
 
     def evaluate(self, value: int) -> Evaluation:
         """Return the evaluation of a value; it is made at the first call.
@@ -204,38 +188,40 @@ class Evaluator:
             for an error of a run: an edit that is not possible, an option that does not exist …
         """
         if value not in self.trials:
-            self.trials[value] = replace(self._tried(value), left=self._left)
+            self.trials[value] = replace(self._tried(value), left=self.left)
             if self.request.progress:
                 self.request.progress(self.trials[value])
         return self.trials[value]
 
     def _tried(self, value: int) -> Evaluation:
         steps, changes = self.vary(value)
-        block, shake = self.request.block, self.request.shake
         tasks = [
-            seeded(self.base, seed, block, steps, shake=shake).changed(**changes)
+            seeded(self.base, seed, self.seeds.step, *steps).changed(**changes)
             for seed in range(self.seeds.count)
         ]
         # Jobs that can never run are found without a simulation, so look for them first.
         count, example, offered = feasibility_of(tasks[0])
         if count and not self.request.allow_infeasible:
             return Evaluation(value, {}, (), count, example, refused=True, offered=offered)
-        rows = rows_of(tasks, self.workers, self.request.runs)
-        unfit = next((task for task in tasks[1:] if rows[task.key].counts["infeasible"]), None)
+        done = finished_runs(tasks, self.workers, self.request.runs)
+        unfit = next((task for task in tasks[1:] if done[task.key].row.counts["infeasible"]), None)
         if unfit is not None and not self.request.allow_infeasible:  # each draw of a model has other jobs
             count, example, offered = feasibility_of(unfit)
             return Evaluation(value, {}, (), count, example, refused=True, offered=offered)
-        figures = {t: tuple(_value(t, rows[task.key]) for task in tasks) for t in self.rule.targets}
+        metrics = [done[task.key].row.metrics for task in tasks]
+        figures = {
+            target: tuple(_value(target, of_run) for of_run in metrics) for target in self.rule.targets
+        }
         fails = tuple(target for target, values in figures.items() if not self.rule.met(target, values))
-        seconds = sum(row.seconds for row in rows.values())
+        seconds = sum(run.seconds for run in done.values())
         keys = tuple(task.key for task in tasks)
         return Evaluation(value, figures, fails, count, example, offered=offered, keys=keys, seconds=seconds)
 
 
-def _value(target: SizingTarget, row: RunRow) -> float:
+def _value(target: SizingTarget, metrics: Mapping[str, float]) -> float:
     """Return the figure of a target; if no job matches its query, the infinity that meets any bound."""
-    value = row.metrics[str(target.figure)]
-    if target.figure.query and math.isnan(value) and not row.metrics[str(count_of(target))]:
+    value = metrics[str(target.figure)]
+    if target.figure.query and math.isnan(value) and not metrics[str(count_of(target))]:
         return -math.inf if target.relation[0] == "<" else math.inf
     return value
 
@@ -285,29 +271,3 @@ def feasibility_of(task: RunTask) -> tuple[int, str, float]:
         return 0, "", offered
     first = min(found)
     return len(found), f"job {workload.jobs[first].id}: {found[first]}", offered
-
-
-def refuse_unshakable(base: RunTask, block: str | None) -> None:
-    """Raise ConfigError if seeds cannot be shaken copies: those of a model, or resamples in blocks."""
-    if base.workload.kind == MODEL:
-        raise ConfigError("a model draws new jobs for each seed", where="--shake", expected="a trace")
-    if block is not None:
-        raise ConfigError(
-            "seeds are either resampled or shaken", where="--block", expected="--block or --shake, not both"
-        )
-
-
-def seeded(
-    base: RunTask, number: int, block: str | None, steps: tuple[str, ...] = (), *, shake: str | None = None
-) -> RunTask:
-    """Return the task of one seed.
-
-    Resampling (in blocks of `block`, by default of a length that suits the workload) or shaking (by up to
-    `shake`) comes after the steps of the task.  `steps` come last, so that draws do not depend on them.
-    """
-    drawn: tuple[str, ...] = ()
-    if number and shake:
-        drawn = (f"shake({shake})",)
-    elif number and base.workload.kind != MODEL:
-        drawn = (f"resample({block})" if block else "resample",)
-    return base.changed(seed=base.seed + number, transforms=(*base.transforms, *drawn, *steps))

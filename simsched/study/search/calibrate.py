@@ -17,31 +17,27 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from simsched.arguments import options_of, texts
+from simsched.arguments import options_of
 from simsched.errors import ConfigError
 from simsched.files import scratch_folder
 from simsched.simulation.options.run_config import RunConfig, in_use
 from simsched.simulation.options.run_rules import PolicyRules
-from simsched.site.site_folder import site_given
-from simsched.study.calibration.calibration import LEAST_GAIN, PARTS, Calibration, Effect
-from simsched.study.calibration.knobs import KNOBS, LEFT_OUT, LogFacts, knobs_named
-from simsched.study.calibration.trials import Resampler, TimeSplit, Trials
 from simsched.study.runs.input_cache import INPUTS
 from simsched.study.runs.sweep_plan import warn_of_rules
-from simsched.study.runs.worker_pools import open_workers
-from simsched.study.search_values import CalibrationRequest, fields_given
-from simsched.study.sizing.inputs import about_of, cluster_input, workload_input
-from simsched.study.spec.run_task import MODEL, RunTask
+from simsched.study.search.calibration import LEAST_GAIN, PARTS, Calibration, Effect
+from simsched.study.search.knobs import KNOBS, LEFT_OUT, LogFacts, knobs_named
+from simsched.study.search.search_answer import about_of
+from simsched.study.search.search_request import CalibrationRequest, opened
+from simsched.study.search.trials import Resampler, TimeSplit, Trials
+from simsched.study.spec.run_task import MODEL
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from simsched.graph.cluster import ClusterLike
-    from simsched.site.site import Site
-    from simsched.study.calibration.knobs import Knob, KnobSetting
-    from simsched.study.calibration.trials import Choice, Trial
-    from simsched.study.search_values import AboutSearch
-    from simsched.workload.job import Job
+    from simsched.study.search.knobs import Knob, KnobSetting
+    from simsched.study.search.search_answer import AboutSearch
+    from simsched.study.search.trials import Choice, Trial
     from simsched.workload.load import WorkloadLike
 
 #: a setting that takes this share of the error away may be kept without being beyond chance
@@ -69,43 +65,17 @@ def calibrate(cluster: ClusterLike, workload: WorkloadLike, **options: Any) -> C
     SimschedError
         for an option or an input that is not valid, and for a log without starts or too short to learn from.
     """
-    site = site_given(cluster)
-    request = read_calibration(options, site)
+    request = CalibrationRequest.of(cluster, workload, options)
     knobs = knobs_named(request.knobs)
-    base = RunTask(
-        cluster_input(cluster if site is None else site.cluster_file or site.cluster),
-        workload_input(workload, request.reading),
-        transforms=request.transforms,
-        options=in_use({key: rule for key, rule in request.options.items() if key != "calibration"}),
-        seed=request.seed,
-    )
+    given = request.base()
+    rules = {key: rule for key, rule in given.options.items() if key != "calibration"}
+    base = given.changed(options=in_use(rules))
     if base.options.get("queue-policy") == "recorded":
         raise ConfigError(
             "the queue policy 'recorded' plays the log and leaves nothing to calibrate",
             where="--queue-policy",
             expected="the policy of a scheduler",
         )
-    jobs = _jobs_of(base)
-    warn_of_rules([base])
-    split = TimeSplit.of(np.array([job.submit for job in jobs], dtype=float), request.held_out)
-    training = [job for job in jobs if job.wait is not None and job.submit < split.training_end()]
-    facts = LogFacts.of(INPUTS.cluster(base.cluster), jobs, training)
-    kept = scratch_folder("simsched-calibrate-") if request.runs is None else nullcontext(request.runs)
-    with kept as folder, open_workers(**request.places) as workers:
-        workers.send([base.cluster, base.workload])
-        trials = Trials(base, split, workers, folder, request.progress)
-        return _Search(trials, split, facts, knobs, request).run(about_of(base))
-
-
-def read_calibration(keywords: Mapping[str, Any], site: Site | None = None) -> CalibrationRequest:
-    """Return the request of a call with these keywords; ConfigError for one that does not fit."""
-    given = fields_given(CalibrationRequest, keywords, site)
-    given["knobs"] = texts("knobs", given.get("knobs", ()))
-    return CalibrationRequest(**given)
-
-
-def _jobs_of(base: RunTask) -> tuple[Job, ...]:
-    """Return the jobs of the log; ConfigError unless some of them have recorded starts."""
     jobs = () if base.workload.kind == MODEL else INPUTS.workload(base).jobs
     if all(job.wait is None for job in jobs):
         raise ConfigError(
@@ -113,7 +83,14 @@ def _jobs_of(base: RunTask) -> tuple[Job, ...]:
             where=base.workload.name,
             expected="a log with start times, such as SWF or sacct with Start",
         )
-    return jobs
+    warn_of_rules([base])
+    split = TimeSplit.of(np.array([job.submit for job in jobs], dtype=float), request.held_out)
+    training = [job for job in jobs if job.wait is not None and job.submit < split.training_end()]
+    facts = LogFacts.of(INPUTS.cluster(base.cluster), jobs, training)
+    kept = scratch_folder("simsched-calibrate-") if request.runs is None else nullcontext(request.runs)
+    with kept as folder, opened(request, base) as workers:
+        trials = Trials(base, split, workers, folder, request.progress)
+        return _Search(trials, split, facts, knobs, request).run(about_of(base))
 
 
 class _Search:
@@ -143,7 +120,7 @@ class _Search:
     def run(self, about: AboutSearch) -> Calibration:
         (base,) = self.trials.make([()])
         singles = self.trials.make(self._beside(()))
-        alone = tuple(self.effect(base, trial) for trial in singles if not trial.refused)
+        alone = tuple(self.effect(trial, base) for trial in singles if not trial.refused)
         self._keep_promising(alone, base)
         steps = self._together(base) or self._together(base, certain=True)
         final = steps[-1].trial if steps else base
@@ -152,9 +129,9 @@ class _Search:
             self.request.confidence,
             base,
             final,
-            self._error(base),
-            self._error(final),
-            self.effect(base, final),
+            self.effect(base),
+            self.effect(final),
+            self.effect(final, base),
             alone,
             tuple(steps),
             self._left_out(final),
@@ -188,7 +165,7 @@ class _Search:
 
         Rounds would be twice as long with the others, and a queue that one setting makes too long is slow.
         """
-        least = -LARGE_GAIN * base.error()
+        least = -LARGE_GAIN * base.training.error
         best = sorted(alone, key=lambda effect: -effect.training.estimate)  # stable: ties keep their order
         good = [effect.trial.choice[0] for effect in best if effect.training.estimate >= least]
         for knob, settings in self.settings.items():
@@ -204,29 +181,28 @@ class _Search:
         now = base
         while True:
             tried = self.trials.make([*self._beside(now.choice), *self._instead(now.choice)])
-            helping = [self.effect(now, trial) for trial in tried if self._helps_throughout(now, trial)]
+            helping = [self.effect(trial, now) for trial in tried if self._helps_throughout(now, trial)]
             if certain:
                 helping = [effect for effect in helping if effect.training.low > 0]
             if not helping:
                 break
             effect = max(helping, key=lambda effect: effect.training.estimate)
-            share = effect.training.estimate / max(now.error(), 1e-12)
+            share = effect.training.estimate / max(now.training.error, 1e-12)
             if share < LEAST_GAIN or (share < LARGE_GAIN and effect.training.low <= 0):
                 break
             steps.append(effect)
             now = effect.trial
-        while steps and self.effect(base, steps[-1].trial).training.low <= 0:
+        while steps and self.effect(steps[-1].trial, base).training.low <= 0:
             steps.pop()
         return steps
 
     def _helps_throughout(self, before: Trial, after: Trial) -> bool:
         """Whether the error of each part of the training time is smaller after than before."""
-        if before.training is None or after.training is None:
-            return False
         number = np.arange(self.split.training)
         parts = [number * PARTS // self.split.training == part for part in range(PARTS)]
         weights = np.stack(parts).astype(np.float64)
-        return bool((before.training.errors(weights) > after.training.errors(weights)).all())
+        helps = before.training.errors(weights) > after.training.errors(weights)
+        return not after.refused and bool(helps.all())
 
     def _left_out(self, final: Trial) -> dict[str, Effect]:
         """Return what leaving out each knob of the final choice does to its error."""
@@ -234,21 +210,11 @@ class _Search:
             return {}
         less = [tuple(part for part in final.choice if part is not gone) for gone in final.choice]
         found = zip(final.choice, self.trials.make(less), strict=True)
-        return {gone[0]: self.effect(final, trial) for gone, trial in found if not trial.refused}
+        return {gone[0]: self.effect(trial, final) for gone, trial in found if not trial.refused}
 
-    def effect(self, before: Trial, after: Trial) -> Effect:
-        """Return by how much the error is smaller in one trial than in another."""
-        assert before.training is not None
-        assert before.held_out is not None
-        assert after.training is not None
-        assert after.held_out is not None
+    def effect(self, after: Trial, before: Trial | None = None) -> Effect:
+        """Return the error of a trial, or by how much it is smaller than `before`."""
+        less = (None, None) if before is None else (before.training, before.held_out)
         return Effect(
-            after,
-            self.training.gain(before.training, after.training),
-            self.held_out.gain(before.held_out, after.held_out),
+            after, self.training.error(after.training, less[0]), self.held_out.error(after.held_out, less[1])
         )
-
-    def _error(self, trial: Trial) -> Effect:
-        assert trial.training is not None
-        assert trial.held_out is not None
-        return Effect(trial, self.training.error(trial.training), self.held_out.error(trial.held_out))

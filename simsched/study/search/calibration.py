@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypedDict, cast
 
 from simsched import human
+from simsched.declare.answers import rounded
 from simsched.report.metrics.agreement import Agreement
-from simsched.study.calibration.knobs import KNOBS, LEFT_OUT
 from simsched.study.runs.study_folder import search_layout
-from simsched.study.search_values import AboutSearch, SearchAnswer, plain
+from simsched.study.search.knobs import KNOBS, LEFT_OUT
+from simsched.study.search.search_answer import AboutSearch, SearchAnswer
 from simsched.text_table import PAGE_WIDTH, fitted_table
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from simsched.folders import Layout
     from simsched.report.metrics.intervals import Interval
-    from simsched.study.calibration.trials import TimeSplit, Trial
+    from simsched.study.search.trials import TimeSplit, Trial
 
 RECORD, TABLE, CONFIG = "calibration.json", "settings.csv", "config.toml"
 
@@ -182,37 +183,35 @@ class Calibration(SearchAnswer):
     @property
     def config(self) -> dict[str, Any]:
         """The configuration to use, with the measured errors in the table ``calibration``."""
+        log = next(source for source in self.about["inputs"] if source["role"] == "workload")
         return {
             # TOML has no null
             **{name: value for name, value in self.final.options.items() if value is not None},
             "calibration": {
-                "log": str(self._input("workload").get("name")),
-                "sha256": str(self._input("workload").get("sha256")),
-                "error_before": plain(self.before.held_out.estimate),
-                "error": plain(self.after.held_out.estimate),
+                "log": log["name"],
+                "sha256": log["sha256"],
+                "error_before": rounded(self.before.held_out.estimate),
+                "error": rounded(self.after.held_out.estimate),
                 "held_out": f"{self.split.held_out} {self.split.unit}s",
                 "helps": self.helps,
             },
         }
-
-    def _input(self, role: str) -> Mapping[str, Any]:
-        return next((item for item in self.about.get("inputs", ()) if item["role"] == role), {})
 
     @property
     def frame(self) -> pd.DataFrame:
         """One row per setting by itself: knob, setting, errors, and gains with their intervals."""
         import pandas as pd
 
-        rows = []
+        rows: list[list[Any]] = []
         for effect in self.alone:
             ((knob, setting),) = effect.trial.choice
-            row = {"knob": knob, "setting": setting.label, "refused": ""}
-            row |= _columns("training", effect.trial.training, effect.training)
-            rows.append(row | _columns("held_out", effect.trial.held_out, effect.held_out))
+            errors = effect.trial.training.error, effect.trial.held_out.error
+            gains = [(gain.estimate, gain.low, gain.high) for gain in (effect.training, effect.held_out)]
+            rows.append([knob, setting.label, errors[0], *gains[0], errors[1], *gains[1], ""])
         for trial in self.refused:
             if len(trial.choice) == 1:
                 ((knob, setting),) = trial.choice
-                rows.append({"knob": knob, "setting": setting.label, "refused": trial.refused})
+                rows.append([knob, setting.label, *[None] * 8, trial.refused])
         names = ["knob", "setting"]
         for part in ("training", "held_out"):
             names += [f"{part}_error", f"{part}_gain", f"{part}_gain_low", f"{part}_gain_high"]
@@ -220,23 +219,17 @@ class Calibration(SearchAnswer):
 
     def to_dict(self) -> CalibrationAnswer:
         """Return the result as plain data; equal ones give equal data."""
-        split = self.split
-        return {
+        own = {
             "format": 1,
             "helps": self.helps,
             "sentence": self.sentence,
             "confidence": self.confidence,
-            "blocks": {
-                "unit": split.unit,
-                "warm_up": split.warm_up,
-                "training": split.training,
-                "held_out": split.held_out,
-            },
+            "blocks": {name: getattr(self.split, name) for name in BlocksAnswer.__annotations__},
             "error_before": _errors_of(self.before),
             "error_after": _errors_of(self.after),
             "gain": _effect(self.gain),
-            "held_out_before": _agreement(self.base),
-            "held_out_after": _agreement(self.final),
+            "held_out_before": self.base.agreement and self.base.agreement.to_dict(),
+            "held_out_after": self.final.agreement and self.final.agreement.to_dict(),
             "alone": [_effect(effect) for effect in self.alone],
             "steps": [_effect(effect) for effect in self.steps],
             "without": {knob: _effect(effect) for knob, effect in self.without.items()},
@@ -247,9 +240,8 @@ class Calibration(SearchAnswer):
             ],
             "runs": self.runs,
             "never_ran": self.base.never_ran,
-            "config": self.config,
-            **self.about,
         }
+        return cast("CalibrationAnswer", {**rounded(own), "config": self.config, **self.about})
 
     def write_files(self, folder: Path) -> list[str]:
         """Write ``config.toml``, ``settings.csv`` and ``calibration.json``."""
@@ -267,39 +259,17 @@ def config_text(found: Calibration) -> str:
     return f"{lines}\n{tomli_w.dumps(found.config)}"
 
 
-def _columns(part: str, blocks: Any, gain: Interval) -> dict[str, Any]:
-    return {
-        f"{part}_error": blocks.error,
-        f"{part}_gain": gain.estimate,
-        f"{part}_gain_low": gain.low,
-        f"{part}_gain_high": gain.high,
-    }
-
-
 def _choice(trial: Trial) -> dict[str, str]:
     return {knob: setting.label for knob, setting in trial.choice}
 
 
-def _errors_of(effect: Effect) -> ErrorsAnswer:
-    return {"training": _interval(effect.training), "held_out": _interval(effect.held_out)}
+def _errors_of(effect: Effect) -> dict[str, Any]:
+    both = {"training": effect.training, "held_out": effect.held_out}
+    return {part: (found.estimate, found.low, found.high) for part, found in both.items()}
 
 
-def _effect(effect: Effect) -> EffectAnswer:
+def _effect(effect: Effect) -> dict[str, Any]:
     return {"settings": _choice(effect.trial), **_errors_of(effect), "run": effect.trial.key}
-
-
-def _interval(found: Interval) -> Estimate:
-    return plain(found.estimate), plain(found.low), plain(found.high)
-
-
-def _agreement(trial: Trial) -> Any:
-    return None if trial.agreement is None else _deep(trial.agreement.to_dict())
-
-
-def _deep(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _deep(item) for key, item in value.items()}
-    return plain(value) if isinstance(value, float) else value
 
 
 # ------------------------------------------------------------ the words

@@ -14,8 +14,8 @@ from simsched.report.figures.figures import matplotlib_figures, plain_log_axis, 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from simsched.study.sizing.evaluation import AcceptanceRule, Evaluation
-    from simsched.study.sizing.size_axis import LoadAxis, SizeAxis
+    from simsched.study.search.evaluation import AcceptanceRule, Evaluation
+    from simsched.study.search.size_axis import LoadAxis, SizeAxis
     from simsched.study.spec.target import SizingTarget
 
 #: from this ratio of the largest to the smallest value on, an axis is logarithmic

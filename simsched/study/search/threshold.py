@@ -9,7 +9,7 @@ that were not tried; `Search` lists those that were.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from simsched.errors import ConfigError
@@ -134,24 +134,21 @@ def smallest(
     if low > high:
         raise ConfigError(f"the range {low:,} to {high:,} is empty", expected="the smaller number first")
     first = min(max((low + high) // 2 if start is None else start, low), high)
-    state = _SearchState(met, (low, high), scan or Scan(), low if floor is None else floor, expect)
+    state = _SearchState(met, low, high, scan or Scan(), low if floor is None else floor, expect)
     return state.run(first, step or max(1, first // 8))
 
 
+@dataclass(slots=True)
 class _SearchState:
     """The state of a search: every number that was tried."""
 
-    def __init__(
-        self,
-        met: Callable[[int], bool],
-        ends: tuple[int, int],
-        scan: Scan,
-        floor: int,
-        expect: Callable[[int | None], None] | None,
-    ) -> None:
-        self.met, self.scan, self.floor, self.expect = met, scan, floor, expect
-        self.low, self.high = ends
-        self.probes: dict[int, Probe] = {}
+    met: Callable[[int], bool]
+    low: int
+    high: int
+    scan: Scan
+    floor: int
+    expect: Callable[[int | None], None] | None
+    probes: dict[int, Probe] = field(default_factory=dict)
 
     def probe(self, value: int, why: str, left: int | None = None) -> bool:
         if value not in self.probes:

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 
 Options: TypeAlias = Mapping[str, Any]
-Settings: TypeAlias = "Callable[[LogFacts, Options], Sequence[KnobSetting] | str]"
+Settings: TypeAlias = Mapping[str, Options]
+"""Label → the options of a run that a setting replaces."""
 
 WEEK = 7 * DAY
 QUEUE_POLICY, POLICY_OPTIONS = "queue-policy", "policy-options"
@@ -79,15 +80,18 @@ class Knob:
 
     name: str
     meaning: str
-    tried: Settings
+    tried: Callable[[LogFacts, Options], Settings | str]
 
     def settings(self, facts: LogFacts, options: Options) -> Sequence[KnobSetting] | str:
         """Return the settings that change a run with these options, or the reason why none is tried."""
         found = self.tried(facts, options)
-        return found if isinstance(found, str) else [one for one in found if one.changes(options)]
+        if isinstance(found, str):
+            return found
+        each = (KnobSetting(label, changed) for label, changed in found.items())
+        return [setting for setting in each if setting.changes(options)]
 
 
-def _policies(_: LogFacts, __: Options) -> Sequence[KnobSetting]:
+def _policies(_: LogFacts, __: Options) -> Settings:
     tried: Sequence[tuple[str, str, Options]] = (
         ("fcfs", "fcfs", {}),
         ("easy", "easy", {}),
@@ -96,55 +100,55 @@ def _policies(_: LogFacts, __: Options) -> Sequence[KnobSetting]:
         ("hybrid, 16 reservations", "hybrid", {"depth": 16}),
         ("conservative", "conservative", {}),
     )
-    return [KnobSetting(label, {QUEUE_POLICY: name, POLICY_OPTIONS: own}) for label, name, own in tried]
+    return {label: {QUEUE_POLICY: name, POLICY_OPTIONS: own} for label, name, own in tried}
 
 
-def _depths(_: LogFacts, __: Options) -> Sequence[KnobSetting]:
-    return [
-        KnobSetting(f"the first {depth} jobs", {POLICY_OPTIONS: {"queue_depth": depth}})
-        for depth in (5, 20, 50, 100)
-    ]
+def _depths(_: LogFacts, __: Options) -> Settings:
+    return {f"the first {depth} jobs": {POLICY_OPTIONS: {"queue_depth": depth}} for depth in (5, 20, 50, 100)}
 
 
-def _backfills(_: LogFacts, options: Options) -> Sequence[KnobSetting]:
-    tried: Sequence[tuple[str, Options]] = (
-        ("Slurm's defaults", {}),
-        ("at most every 5 min", {"interval": 300}),
-        ("window of 4 h", {"window": "4h"}),
-        ("window of 7 d", {"window": "7d"}),
-        ("50 jobs", {"max_job_test": 50}),
-        ("5 jobs per user", {"max_job_user": 5}),
-        ("10 reservations", {"reservation_depth": 10}),
-    )
+def _backfills(_: LogFacts, options: Options) -> Settings:
+    tried: Settings = {
+        "Slurm's defaults": {},
+        "at most every 5 min": {"interval": 300},
+        "window of 4 h": {"window": "4h"},
+        "window of 7 d": {"window": "7d"},
+        "50 jobs": {"max_job_test": 50},
+        "5 jobs per user": {"max_job_user": 5},
+        "10 reservations": {"reservation_depth": 10},
+    }
     now = options.get(POLICY_OPTIONS, {}) if options.get(QUEUE_POLICY) == SLURM else {}
-    return [
-        KnobSetting(label, {QUEUE_POLICY: SLURM, POLICY_OPTIONS: {**now, **mine}}) for label, mine in tried
-    ]
+    return {label: {QUEUE_POLICY: SLURM, POLICY_OPTIONS: {**now, **mine}} for label, mine in tried.items()}
 
 
-def _priorities(facts: LogFacts, options: Options) -> Sequence[KnobSetting] | str:
+def _priorities(facts: LogFacts, options: Options) -> Settings | str:
     if options.get("priority"):
         return "the configuration has priorities"
-    age = {"weight": 1000, "max": "7d"}
     tried: dict[str, Options] = {
-        "age and large jobs": {"age": age, "size": {"weight": 1000}},
-        "age and small jobs": {"age": age, "size": {"weight": 1000, "favour": "small"}},
-        "age and short jobs": {"age": age, "duration": {"weight": 1000, "favour": "short"}},
+        "age and large jobs": {"size": {"weight": 1000}},
+        "age and small jobs": {"size": {"weight": 1000, "favour": "small"}},
+        "age and short jobs": {"duration": {"weight": 1000, "favour": "short"}},
     }
     if facts.users > 1:
-        tried["age and fair share"] = {"age": age, "fair-share": 1000}
-        tried["fair share before age"] = {"age": age, "fair-share": 10_000}
+        tried["age and fair share"] = {"fair-share": 1000}
+        tried["fair share before age"] = {"fair-share": 10_000}
     if len(facts.queues) > 1:
-        order = sorted(facts.queues, key=lambda name: (-facts.queues[name], name))
-        queue = {"weight": 1000, "values": {name: at for at, name in enumerate(order)}, "normalise": True}
-        tried["age and queues by their waits"] = {"age": age, "queue": queue}
-    return [
-        KnobSetting(label, {"order": "multifactor", "priority": {"factors": factors, "period": "5m"}})
+        queue = {"weight": 1000, "values": _by_waits(facts), "normalise": True}
+        tried["age and queues by their waits"] = {"queue": queue}
+    age = {"age": {"weight": 1000, "max": "7d"}}
+    return {
+        label: {"order": "multifactor", "priority": {"factors": {**age, **factors}, "period": "5m"}}
         for label, factors in tried.items()
-    ]
+    }
 
 
-def _user_limits(facts: LogFacts, _: Options) -> Sequence[KnobSetting] | str:
+def _by_waits(facts: LogFacts) -> dict[str, int]:
+    """Return queue → its place by mean wait, the longest first."""
+    order = sorted(facts.queues, key=lambda name: (-facts.queues[name], name))
+    return {name: at for at, name in enumerate(order)}
+
+
+def _user_limits(facts: LogFacts, _: Options) -> Settings | str:
     """Return limits that the log itself keeps at all or nearly all starts of its training jobs.
 
     A limit that the log breaks more often is not a rule of its site, even if it brings the waits nearer: it
@@ -160,7 +164,7 @@ def _user_limits(facts: LogFacts, _: Options) -> Sequence[KnobSetting] | str:
         cores = max(_at_share(facts.user_cores, share), round(facts.largest * facts.cores))
         if 0 < cores < facts.cores:
             found[f"{cores} cores per user"] = {"cores": cores}
-    return [KnobSetting(label, {"limits": [{"each": "user", **most}]}) for label, most in found.items()] or (
+    return {label: {"limits": [{"each": "user", **most}]} for label, most in found.items()} or (
         "no job of the training time has a user and a recorded start"
     )
 
@@ -170,42 +174,41 @@ def _at_share(values: Sequence[int], share: float) -> int:
     return values[max(ceil(len(values) * share) - 1, 0)] if values else 0
 
 
-def _orders(facts: LogFacts, _: Options) -> Sequence[KnobSetting]:
+def _orders(facts: LogFacts, _: Options) -> Settings:
     names = ["fifo", "sjf", "ljf", "smallest-area", "largest-area", "wfp3", "unicef"]
     names += ["fairshare"] * (facts.users > 1) + ["priority"] * (facts.urgencies > 1)
-    return [KnobSetting(name, {"order": name}) for name in names]
+    return {name: {"order": name} for name in names}
 
 
-def _queue_priorities(facts: LogFacts, options: Options) -> Sequence[KnobSetting] | str:
+def _queue_priorities(facts: LogFacts, options: Options) -> Settings | str:
     if options.get("queues"):
         return "the configuration has queues"
     if len(facts.queues) < 2:
         return "the log does not have several queues"
-    order = sorted(facts.queues, key=lambda name: (-facts.queues[name], name))
-    queues = {name: {"priority": at} for at, name in enumerate(order)}
+    order = list(_by_waits(facts))
     label = " before ".join(reversed(order)) if len(order) < 4 else f"{order[-1]} first, {order[0]} last"
-    return [KnobSetting(label, {"queues": queues})]
+    return {label: {"queues": {name: {"priority": at} for name, at in _by_waits(facts).items()}}}
 
 
-def _overruns(facts: LogFacts, _: Options) -> Sequence[KnobSetting] | str:
+def _overruns(facts: LogFacts, _: Options) -> Settings | str:
     if not facts.overruns:
         return "no job of the log ran beyond its limit"
-    return [KnobSetting(value, {"overrun": value}) for value in ("timeout", "allow")]
+    return {value: {"overrun": value} for value in ("timeout", "allow")}
 
 
-def _graces(facts: LogFacts, options: Options) -> Sequence[KnobSetting] | str:
+def _graces(facts: LogFacts, options: Options) -> Settings | str:
     if not facts.overruns:
         return "no job of the log ran beyond its limit"
     if options.get("overrun") == "allow":
         return "jobs run on beyond their limit"
-    return [KnobSetting(value, {"kill-grace": value}) for value in ("1m", "5m", "15m")]
+    return {value: {"kill-grace": value} for value in ("1m", "5m", "15m")}
 
 
-def _epilogs(_: LogFacts, __: Options) -> Sequence[KnobSetting]:
-    return [KnobSetting(value, {"epilog": value}) for value in ("30s", "2m", "5m", "15m")]
+def _epilogs(_: LogFacts, __: Options) -> Settings:
+    return {value: {"epilog": value} for value in ("30s", "2m", "5m", "15m")}
 
 
-def _capacities(facts: LogFacts, _: Options) -> Sequence[KnobSetting]:
+def _capacities(facts: LogFacts, _: Options) -> Settings:
     """Return shares of the nodes that are down: all the time, or between jobs that need them.
 
     One of the shares is that of the nodes which stayed idle in the log although a waiting job fitted them.
@@ -213,15 +216,15 @@ def _capacities(facts: LogFacts, _: Options) -> Sequence[KnobSetting]:
     shares = {share: f"{share:.0%} of the nodes down" for share in (0.02, 0.05, 0.1, 0.2)}
     if facts.idle:
         shares[facts.idle] = f"{facts.idle:.2%} of the nodes down, as in the log"
-    found = []
-    tried = set()
+    found: dict[str, Options] = {}
+    tried = {0}
     for share, label in shares.items():
         number = round(facts.targets * share)
-        if number and number not in tried:  # the share of the log may be one of the others
+        if number not in tried:  # the share of the log may be one of the others
             tried.add(number)
             always = facts.largest <= 1 - number / facts.targets
             outages = _outages(facts, str(Idset.from_ids(facts.ranks[-number:])), always=always)
-            found.append(KnobSetting(label if always else f"{label}, but for one day a week", outages))
+            found[label if always else f"{label}, but for one day a week"] = outages
     return found
 
 

@@ -9,27 +9,30 @@ import math
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, Literal, NotRequired, TypedDict
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NotRequired, TypedDict, cast
 
 from simsched import human
+from simsched.declare.answers import rounded
 from simsched.errors import ConfigError
 from simsched.study.reality import RealityAnswer, notes_of
 from simsched.study.runs.study_folder import search_layout
-from simsched.study.search_values import AboutSearch, Ends, SearchAnswer, plain
-from simsched.study.sizing.evaluation import CRITERIA, EVERY
+from simsched.study.search.evaluation import CRITERIA, EVERY
+from simsched.study.search.search_answer import AboutSearch, Ends, SearchAnswer
 from simsched.study.stats import paired_difference, prediction
 from simsched.text_table import PAGE_WIDTH, fitted_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
     import pandas as pd
 
     from simsched.folders import Layout
-    from simsched.study.sizing.evaluation import AcceptanceRule, Evaluation, SearchSeeds
-    from simsched.study.sizing.search import Search
-    from simsched.study.sizing.size_axis import LoadAxis, SizeAxis
+    from simsched.report.metrics.intervals import Interval
+    from simsched.study.search.evaluation import AcceptanceRule, Evaluation
+    from simsched.study.search.seeds import Seeds
+    from simsched.study.search.size_axis import LoadAxis, SizeAxis
+    from simsched.study.search.threshold import Search
     from simsched.study.spec.target import SizingTarget
     from simsched.study.stats import PairedDifference
 
@@ -37,6 +40,7 @@ Question = Literal["size", "headroom"]
 SIZE: Question = "size"
 HEADROOM: Question = "headroom"
 RECORD, TABLE, FIGURE = "answer.json", "trials.csv", "answer.png"
+_DIFFERENCE = ("relative", "verdict", "pairs", "lower", "equal", "higher")
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,7 +253,7 @@ class Answer(SearchAnswer):
     question: Question
     axis: SizeAxis | LoadAxis
     rule: AcceptanceRule
-    seeds: SearchSeeds
+    seeds: Seeds
     value: int | None
     beyond: int | None
     limit: int | None
@@ -323,16 +327,17 @@ class Answer(SearchAnswer):
     def notes(self) -> list[str]:
         """Remarks on the answer: chance, exceptions, jobs that can never run."""
         trial = self.chosen
-        found = [] if trial is None else _noise(self, trial)
-        if trial is not None and trial.offered > 1:  # the queue grows as long as jobs are submitted
-            demand = f"{trial.offered:.3g} times the capacity of the machine"
-            text = f"overloaded: jobs demand {demand}, so the answer depends on the length of the workload"
-            found.insert(0, text)
-        if trial is not None and trial.infeasible:
-            one = "1 job" if trial.infeasible == 1 else f"{trial.infeasible:,} jobs"
-            are = "is" if trial.infeasible == 1 else "are"
-            found.append(f"{one} can never run there and {are} ignored ({trial.example})")
-        return [*found, *_scaling(self), *_seeds(self), *notes_of(self.about)]
+        found = []
+        if trial is not None:
+            if trial.offered > 1:  # the queue grows as long as jobs are submitted
+                demand = f"{trial.offered:.3g} times the capacity of the machine"
+                depends = "so the answer depends on the length of the workload"
+                found.append(f"overloaded: jobs demand {demand}, {depends}")
+            found += _noise(self, trial)
+            if trial.infeasible:
+                one, are = ("1 job", "is") if trial.infeasible == 1 else (f"{trial.infeasible:,} jobs", "are")
+                found.append(f"{one} can never run there and {are} ignored ({trial.example})")
+        return [*found, *_scaling(self), _of_seeds(self), *notes_of(self.about)]
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -385,24 +390,16 @@ class Answer(SearchAnswer):
 
     def to_dict(self) -> SizeAnswer:
         """Return the answer as plain data; equal searches give equal data."""
-        seeds: SeedsOfSearch = {
-            "count": self.seeds.count,
-            "first": self.seeds.first,
-            "block": self.seeds.block,
-            "shake": self.seeds.shake,
-        }
-        if self.seeds.unit is not None:
-            seeds["unit"] = self.seeds.unit
-
-        def number(value: int | None) -> float | None:
-            return None if value is None else _plain(self.axis.number(value))
-
         coverage, known = self.coverage, self.value is not None
-        return {
+
+        def numbers(*values: int | None) -> list[float | None]:
+            return [None if value is None else self.axis.number(value) for value in values]
+
+        own = {
             "format": 1,
             "question": self.question,
             "found": self.found,
-            "answer": number(self.value),
+            "answer": self.number,
             "unit": self.axis.noun,
             "sentence": self.sentence,
             "notes": self.notes,
@@ -412,64 +409,56 @@ class Answer(SearchAnswer):
                     "figure": str(target.figure),
                     "unit": target.figure.unit,
                     "relation": target.relation,
-                    "bound": _plain(target.bound),
+                    "bound": target.bound,
                 }
                 for target in self.rule.targets
             ],
             "criterion": self.rule.criterion,
             "confidence": self.rule.confidence,
-            "range": (number(self.search.low), number(self.search.high)),
-            "today": number(self.today),
-            "largest": number(self.limit),
-            "tried": [number(value) for value in coverage.tried],
-            "met": [number(value) for value in coverage.met],
+            "range": numbers(self.search.low, self.search.high),
+            "today": self.axis.number(self.today),
+            "largest": numbers(self.limit)[0],
+            "tried": numbers(*coverage.tried),
+            "met": numbers(*coverage.met),
             "stable": coverage.stable if known else None,
-            "better": [number(value) for value in coverage.better],
-            "worse": [number(value) for value in coverage.worse],
+            "better": numbers(*coverage.better),
+            "worse": numbers(*coverage.worse),
             "best_of_tried": (self.question == SIZE or not coverage.better) if known else None,
             "every_between_tried": coverage.complete,
             "monotone": self.search.monotone,
-            "seeds": seeds,
+            "seeds": {
+                **{name: getattr(self.seeds, name) for name in ("count", "first", "block", "shake")},
+                **({} if self.seeds.unit is None else {"unit": self.seeds.unit}),
+            },
             "differences": {
                 str(target.figure): {
-                    "mean": _plain(found.interval.estimate),
-                    "interval": (_plain(found.interval.low), _plain(found.interval.high)),
-                    "relative": _plain(found.relative),
-                    "verdict": found.verdict,
-                    "pairs": found.pairs,
-                    "lower": found.lower,
-                    "equal": found.equal,
-                    "higher": found.higher,
+                    **_mean(found.interval),
+                    **{name: getattr(found, name) for name in _DIFFERENCE},
                 }
                 for target, found in self.differences.items()
             },
             "trials": [self._trial(trial) for trial in self.trials.values()],
-            **self.about,
         }
+        return cast("SizeAnswer", {**rounded(own, 12, whole=True), **self.about})
 
-    def _trial(self, trial: Evaluation) -> TrialAnswer:
-        figures: dict[str, FigureOfTrial] = {}
-        for target, values in trial.figures.items():
-            found = self.rule.interval(values)
-            figures[str(target.figure)] = {
-                "values": [_plain(v) for v in values],
-                "mean": _plain(found.estimate),
-                "interval": (_plain(found.low), _plain(found.high)),
-                "meets": target not in trial.fails,
-            }
-        made: TrialAnswer = {
-            "value": _plain(self.axis.number(trial.value)),
+    def _trial(self, trial: Evaluation) -> dict[str, Any]:
+        return {
+            "value": self.axis.number(trial.value),
             "meets": trial.met,
             "why": _why(self, trial.value),
-            "offered_load": _plain(trial.offered),
+            "offered_load": trial.offered,
             "infeasible": trial.infeasible,
-            "example": trial.example,
-            "figures": figures,
-            "runs": list(trial.keys),
+            **({"example": trial.example} if trial.example else {}),
+            "figures": {
+                str(target.figure): {
+                    "values": values,
+                    **_mean(self.rule.interval(values)),
+                    "meets": target not in trial.fails,
+                }
+                for target, values in trial.figures.items()
+            },
+            "runs": trial.keys,
         }
-        if not trial.example:
-            del made["example"]
-        return made
 
     def write_files(self, folder: Path) -> list[str]:
         """Write ``answer.png`` where matplotlib is, ``trials.csv`` and ``answer.json``."""
@@ -487,16 +476,20 @@ class Answer(SearchAnswer):
         ConfigError
             for another ending of the name, or without matplotlib.
         """
-        from simsched.study.sizing.sizing_figure import save
+        from simsched.study.search.sizing_figure import save
 
-        title = f"{', '.join(map(str, self.rule.targets))}: {in_short(self)}"
+        title = f"none of {len(self.trials)} {'sizes' if self.question == SIZE else 'loads'} tried"
+        if self.value is not None:  # with the strength of its evidence
+            smallest = self.question == SIZE and self.coverage.complete
+            evidence = "smallest" if smallest else "a threshold"
+            stable = "" if self.coverage.stable else ", not stable"
+            title = f"{self.axis.phrase(self.value)} ({evidence}{stable})"
+        title = f"{', '.join(map(str, self.rule.targets))}: {title}"
         save(title, self.axis, self.rule, self.trials.values(), self.value, target, dpi=dpi, dark=dark)
 
 
-def _plain(value: float | None) -> float | int | None:
-    """Return a number for JSON, whole where it is whole."""
-    short = plain(value, 12)
-    return short if short is None or short != int(short) else int(short)
+def _mean(found: Interval) -> dict[str, Any]:
+    return {"mean": found.estimate, "interval": (found.low, found.high)}
 
 
 # ------------------------------------------------------------ the words
@@ -504,76 +497,56 @@ def _plain(value: float | None) -> float | int | None:
 
 def _size(answer: Answer) -> str:
     assert answer.value is not None
-    phrase = answer.axis.phrase
-    text = f"{phrase(answer.value)}: {_came_to(answer, answer.trials[answer.value])}."
+    phrase, coverage = answer.axis.phrase, answer.coverage
+    here, low = phrase(answer.value), answer.search.low
+    text = f"{here}: {_came_to(answer, answer.trials[answer.value])}."
     if answer.beyond is not None:
         text += f" {_capital(phrase(answer.beyond))}: {_broken(answer, answer.trials[answer.beyond])}."
     if answer.limit is not None and answer.limit > answer.value:
         text += f" Up to {phrase(answer.limit)} every size tried meets every target."
-    return f"{text} {_size_scope(answer)}"
-
-
-def _size_scope(answer: Answer) -> str:
-    """Whether the answer is the smallest size, and whether the larger ones that were tried meet, too."""
-    assert answer.value is not None
-    coverage, phrase = answer.coverage, answer.axis.phrase
-    here, low = phrase(answer.value), answer.search.low
-    smaller = [value for value in coverage.tried if value < answer.value]
+    reasons = []
     if answer.value == low:
-        claim, why = f"{here} is the smallest size of the range", ""
+        claim = f"{here} is the smallest size of the range"
     elif coverage.complete:
         claim = f"{here} is the smallest size that meets every target"
-        why = f"every size from {phrase(low)} was tried"
+        reasons.append(f"every size from {phrase(low)} was tried")
     else:
         claim = f"{here} is a threshold"
+        smaller = [value for value in coverage.tried if value < answer.value]
+        sizes, miss = ("size", "misses") if len(smaller) == 1 else ("sizes", "miss")
         named = listed(answer.axis, smaller)
-        missed = f"size tried ({named}) misses" if len(smaller) == 1 else f"sizes tried ({named}) miss"
-        why = f"the smaller {missed} a target, others were not tried"
+        reasons.append(f"the smaller {sizes} tried ({named}) {miss} a target, others were not tried")
     larger = [value for value in coverage.met if value > answer.value]
-    odd = _contradictions(
-        answer,
-        (coverage.worse, "is larger and misses a target", "are larger and miss a target"),
-        (coverage.better, "is even larger and meets every target", "are even larger and meet every target"),
-    )
-    claim += odd
-    if larger and not odd:
+    if coverage.stable and larger:
         meet = "meet" if len(larger) > 1 else "meets"
-        why += f"{'; ' if why else ''}{listed(answer.axis, larger)} also {meet} every target"
-    return f"{claim}: {why}." if why else f"{claim}."
+        reasons.append(f"{listed(answer.axis, larger)} also {meet} every target")
+    claim += _contradictions(answer, ("larger", coverage.worse), ("even larger", coverage.better))
+    return f"{text} {': '.join(filter(None, (claim, '; '.join(reasons))))}."
 
 
 def _load(answer: Answer) -> str:
     assert answer.value is not None
-    phrase, here = answer.axis.phrase, answer.trials[answer.value]
-    came_to = _came_to(answer, here)
-    today = answer.trials[answer.today]
-    too_little = answer.value >= answer.today and not today.met
-    missed = f" Today's load is too low: {_broken(answer, today)}." if too_little else ""
-    end = f" {_load_scope(answer)}{missed}"
+    phrase, today = answer.axis.phrase, answer.trials[answer.today]
+    takes = f"{phrase(answer.value)}: {_came_to(answer, answer.trials[answer.value])}."
     if answer.beyond is None:
-        return f"The machine takes {phrase(answer.value)}, the upper end of the range: {came_to}.{end}"
-    breaks = f"{_capital(phrase(answer.beyond))}: {_broken(answer, answer.trials[answer.beyond])}.{end}"
-    if answer.value < answer.today:
+        takes = takes.replace(":", ", the upper end of the range:", 1)
+    else:
+        takes += f" {_capital(phrase(answer.beyond))}: {_broken(answer, answer.trials[answer.beyond])}."
+    takes += f" {_load_scope(answer)}"
+    if answer.value < answer.today and answer.beyond is not None:
         named = ", ".join(map(str, answer.rule.targets))
-        return (
-            f"No headroom: under today's load the machine does not meet {named}. "
-            f"It would take {phrase(answer.value)}: {came_to}. {breaks}"
-        )
-    return f"The machine takes {phrase(answer.value)}: {came_to}. {breaks}"
+        return f"No headroom: under today's load the machine does not meet {named}. It would take {takes}"
+    if answer.value >= answer.today and not today.met:
+        takes += f" Today's load is too low: {_broken(answer, today)}."
+    return f"The machine takes {takes}"
 
 
 def _load_scope(answer: Answer) -> str:
     """Whether every load up to the answer was tried, and which ones contradict it."""
     assert answer.value is not None
     coverage, axis = answer.coverage, answer.axis
-    text = "No limit was found"
-    if answer.beyond is not None:
-        text = f"{axis.phrase(answer.value)} is a threshold"
-    text += _contradictions(
-        answer,
-        (coverage.better, "is higher and meets every target", "are higher and meet every target"),
-        (coverage.worse, "is lower and misses a target", "are lower and miss a target"),
-    )
+    text = "No limit was found" if answer.beyond is None else f"{axis.phrase(answer.value)} is a threshold"
+    text += _contradictions(answer, ("higher", coverage.better), ("lower", coverage.worse))
     if coverage.complete:
         return f"{text}: every step between it and today's load was tried."
     less = [value for value in coverage.tried if value < answer.value and value not in coverage.worse]
@@ -584,50 +557,45 @@ def _load_scope(answer: Answer) -> str:
     return f"{text}: of the lower loads {listed(axis, less)} {were} tried, others were not."
 
 
-def _contradictions(answer: Answer, *groups: tuple[tuple[int, ...], str, str]) -> str:
-    """Name the values that contradict the answer; a group is values, the verb of one, the verb of several."""
-    parts = [
-        f"{listed(answer.axis, values)} {one if len(values) == 1 else many}"
-        for values, one, many in groups
-        if values
-    ]
+def _contradictions(answer: Answer, *groups: tuple[str, tuple[int, ...]]) -> str:
+    """Name the values that contradict the answer: those beyond it that meet, those within it that miss."""
+    parts = []
+    for word, values in groups:
+        one = len(values) == 1
+        verb, what = ("meet", "every target") if values is answer.coverage.better else ("miss", "a target")
+        verb += ("es" if verb == "miss" else "s") if one else ""
+        if values:
+            parts.append(f"{listed(answer.axis, values)} {'is' if one else 'are'} {word} and {verb} {what}")
     return f", but the answer is not stable ({'; '.join(parts)})" if parts else ""
 
 
 def _none(answer: Answer) -> str:
     """State that no tried value meets the targets, the nearest one, and the targets that it misses."""
-    named, phrase = ", ".join(map(str, answer.rule.targets)), answer.axis.phrase
-    of_size, nearest = answer.question == SIZE, _nearest(answer)
+    phrase, search, of_size = answer.axis.phrase, answer.search, answer.question == SIZE
+    named = ", ".join(map(str, answer.rule.targets))
+    kind = "size" if of_size else "load"
+    tried = f"None of the {kind}s tried ({listed(answer.axis, answer.coverage.tried)} {answer.axis.noun})"
+    if answer.coverage.complete:
+        tried = f"No {kind} from {phrase(search.low)} to {phrase(search.high)}, all tried,"
+    # the value that meets all targets which a larger machine or less load helps to meet, if there is one
+    first = answer.trials.get(search.low)
+    nearest = search.answer
+    if not of_size:
+        eased = first is not None and first.eased
+        nearest = None if not eased else search.high if nearest is None else nearest - 1
     if nearest is not None:
         best, helper = ("smallest size", "a larger machine") if of_size else ("highest load", "less load")
         missed = _broken(answer, answer.trials[nearest])
         return (
-            f"{_none_tried(answer)} meets every target ({named}). {_capital(phrase(nearest))} is the {best} "
-            f"tried that meets the targets that {helper} helps to meet, but there {missed}."
+            f"{tried} meets every target ({named}). {_capital(phrase(nearest))} is the {best} tried that "
+            f"meets the targets that {helper} helps to meet, but there {missed}."
         )
-    end = answer.search.high if of_size else answer.search.low
+    end = search.high if of_size else search.low
     last = answer.trials.get(end)
-    hint = "; --allow-infeasible ignores them" if last is not None and last.refused else ""
-    reason = f"; at {phrase(end)} {_broken(answer, last)}{hint}" if last is not None else ""
-    return f"{_none_tried(answer)} meets {named}{reason}."
-
-
-def _none_tried(answer: Answer) -> str:
-    kind, phrase = ("size" if answer.question == SIZE else "load"), answer.axis.phrase
-    if answer.coverage.complete:
-        return f"No {kind} from {phrase(answer.search.low)} to {phrase(answer.search.high)}, all tried,"
-    return f"None of the {kind}s tried ({listed(answer.axis, answer.coverage.tried)} {answer.axis.noun})"
-
-
-def _nearest(answer: Answer) -> int | None:
-    """Return the tried value that meets all targets which a larger machine or less load helps to meet."""
-    search = answer.search
-    if answer.question == SIZE:
-        return search.answer
-    first = answer.trials.get(search.low)
-    if first is None or not first.eased:
-        return None
-    return search.high if search.answer is None else search.answer - 1
+    if last is None:
+        return f"{tried} meets {named}."
+    hint = "; --allow-infeasible ignores them" if last.refused else ""
+    return f"{tried} meets {named}; at {phrase(end)} {_broken(answer, last)}{hint}."
 
 
 def _came_to(answer: Answer, trial: Evaluation) -> str:
@@ -648,10 +616,8 @@ def _value(answer: Answer, target: SizingTarget, values: tuple[float, ...]) -> s
         worst = _shown(target, answer.rule.worst(target, values))
         return f"{worst} with the worst of {answer.seeds.count} seeds"
     found = answer.rule.interval(values)
-    return (
-        f"{_shown(target, found.estimate)} on average "
-        f"({_percent(answer)} interval {_shown(target, found.low)} to {_shown(target, found.high)})"
-    )
+    mean, low, high = (_shown(target, value) for value in (found.estimate, found.low, found.high))
+    return f"{mean} on average ({_percent(answer)} interval {low} to {high})"
 
 
 def _broken(answer: Answer, trial: Evaluation) -> str:
@@ -663,12 +629,12 @@ def _broken(answer: Answer, trial: Evaluation) -> str:
     for target in trial.fails:
         values = trial.figures[target]
         text = f"{target.figure} is {_value(answer, target, values)}"
-        broken = sum(not target.met_by(value) for value in values)
-        if answer.seeds.count > 1 and answer.rule.criterion == EVERY:
+        if answer.seeds.count == 1:
+            text += f" (target {_bound(target)})"
+        elif answer.rule.criterion == EVERY:
+            broken = sum(not target.met_by(value) for value in values)
             miss = "misses" if broken == 1 else "miss"
             text += f" ({broken} of {len(values)} seeds {miss} the target of {_bound(target)})"
-        elif answer.seeds.count == 1:
-            text += f" (target {_bound(target)})"
         parts.append(text)
     return ", ".join(parts) if parts else "every target is met"
 
@@ -676,107 +642,76 @@ def _broken(answer: Answer, trial: Evaluation) -> str:
 # ------------------------------------------------------------ notes
 
 
-def _noise(answer: Answer, trial: Evaluation) -> list[str]:
+def _noise(answer: Answer, trial: Evaluation) -> Iterator[str]:
     """Say for which figures chance may decide, in the answer or against its neighbour."""
     if answer.seeds.count < 2:
-        return []
-    found = []
+        return
     for target, values in trial.figures.items():
         further = prediction(values, answer.rule.confidence)
         end = further.high if target.relation[0] == "<" else further.low
         if math.isfinite(end) and not target.met_by(end):
             most = 1.0 if target.figure.unit == "share" else math.inf
             low, high = _shown(target, max(further.low, 0.0)), _shown(target, min(further.high, most))
-            found.append(
+            yield (
                 f"{target.figure} is within noise of its target: another seed is expected to give "
                 f"between {low} and {high} ({_percent(answer)})"
             )
-    if answer.beyond is None:
-        return found
-    here, there = answer.axis.phrase(trial.value), answer.axis.phrase(answer.beyond)
+    noise, shake = "within noise", answer.seeds.shake
+    if shake is not None:
+        noise = f"within the effect of moving submissions by up to {human.seconds(shake)}"
     for target, difference in answer.differences.items():
+        assert answer.beyond is not None
+        here, there = answer.axis.phrase(trial.value), answer.axis.phrase(answer.beyond)
         if difference.verdict == "same":
-            found.append(f"{target.figure} is the same with {there}")
+            yield f"{target.figure} is the same with {there}"
         elif difference.within_noise:
             ends = (difference.interval.low, difference.interval.high)
             low, high = (f"{'+' * (end > 0)}{_shown(target, end)}" for end in ends)
-            noise = "within noise"
-            if answer.seeds.shake is not None:
-                noise = (
-                    f"within the effect of moving submissions by up to {human.seconds(answer.seeds.shake)}"
-                )
-            found.append(
+            yield (
                 f"{target.figure}: the difference between {here} and {there} is {noise} "
                 f"({low} to {high}, {difference.pairs} pairs)"
             )
-    return found
 
 
-def _scaling(answer: Answer) -> list[str]:
+def _scaling(answer: Answer) -> Iterator[str]:
     """Say how load is scaled, and how that changes days."""
     by = answer.about.get("by")
     load = answer.about.get("load", 1) if answer.question == SIZE else answer.number
     if load is None or load == 1:
-        return []
+        return
     if by == "arrival":
         days = f"a day lasts {24 / load:.3g} h, while run times, limits and time windows do not change"
-        return [f"load {load:g} comes from denser arrivals: {days} (--by users and --by jobs keep days)"]
-    return [f"load {load:g} comes from {by} removed or copied at random"] if by in ("users", "jobs") else []
+        yield f"load {load:g} comes from denser arrivals: {days} (--by users and --by jobs keep days)"
+    elif by in ("users", "jobs"):
+        yield f"load {load:g} comes from {by} removed or copied at random"
 
 
-def _seeds(answer: Answer) -> list[str]:
-    seeds = answer.seeds
+def _of_seeds(answer: Answer) -> str:
+    seeds, others = answer.seeds, answer.seeds.count - 1
     if seeds.burst:
         same = "all jobs are submitted at one instant: there is nothing to resample"
-        return [f"{same}, and seeds change only failures and random choices" if seeds.count > 1 else same]
-    if seeds.count == 1:
-        return ["one seed: the effect of chance is unknown"]
-    met = CRITERIA[answer.rule.criterion]
-    others = seeds.count - 1
-
-    def of(noun: str, several: str) -> str:
-        return f"the workload as it is and {f'1 {noun}' if others == 1 else f'{others} {several}'}"
-
-    if seeds.shake is not None:
-        drawn = of("copy", "copies")
-        drawn += f" of it with submissions moved by up to {human.seconds(seeds.shake)}"
-        drawn += ", which shows sensitivity and not other demand"
-    elif seeds.unit is not None:
-        drawn = f"{of('resample', 'resamples')} of its {seeds.unit}"
-    elif seeds.block is None:
-        drawn = f"{seeds.count} draws of the model"
-    else:
-        drawn = f"{of('resample', 'resamples')} in blocks of {human.seconds(seeds.block)}"
-    return [f"a target has to hold {met}: {drawn}"]
+        return f"{same}, and seeds change only failures and random choices" if others else same
+    if not others:
+        return "one seed: the effect of chance is unknown"
+    kind = ", which shows sensitivity and not other demand" if seeds.shake is not None else ""
+    return f"a target has to hold {CRITERIA[answer.rule.criterion]}: {seeds.drawn}{kind}"
 
 
-# ------------------------------------------------------------ the table
+# ------------------------------------------------------------ parts of the table and of the words
 
 
 def _cell(answer: Answer, target: SizingTarget, trial: Evaluation) -> str:
     values = trial.figures.get(target)
     if values is None:
         return human.MISSING
-    worst = answer.rule.criterion == EVERY
-    return _shown(
-        target, answer.rule.worst(target, values) if worst else answer.rule.interval(values).estimate
-    )
+    rule = answer.rule
+    every = rule.criterion == EVERY
+    return _shown(target, rule.worst(target, values) if every else rule.interval(values).estimate)
 
 
 def _why(answer: Answer, value: int) -> str:
     """Return the part of the search that tried a value."""
     return next((probe.why for probe in answer.search.probes if probe.value == value), "limit")
-
-
-def in_short(answer: Answer) -> str:
-    """Return the answer in a few words, with the strength of its evidence: the title of its figure."""
-    if answer.value is None:
-        return f"none of {len(answer.trials)} {'sizes' if answer.question == SIZE else 'loads'} tried"
-    smallest = answer.question == SIZE and answer.coverage.complete
-    evidence = "smallest" if smallest else "a threshold"
-    return (
-        f"{answer.axis.phrase(answer.value)} ({evidence}{'' if answer.coverage.stable else ', not stable'})"
-    )
 
 
 def _shown(target: SizingTarget, value: float) -> str:
@@ -788,9 +723,8 @@ def _shown(target: SizingTarget, value: float) -> str:
 
 
 def _bound(target: SizingTarget) -> str:
-    more = "at least" if target.relation[0] == ">" else "at most"
-    strict = {"<": "below", ">": "above"}.get(target.relation, more)
-    return f"{strict} {_shown(target, target.bound)}"
+    words = {"<": "below", ">": "above", "<=": "at most", ">=": "at least"}
+    return f"{words[target.relation]} {_shown(target, target.bound)}"
 
 
 def _percent(answer: Answer) -> str:
@@ -804,7 +738,7 @@ def _capital(text: str) -> str:
 def listed(axis: SizeAxis | LoadAxis, values: Iterable[int]) -> str:
     """Return ascending values as text, three and more neighbours as a range.
 
-    >>> from simsched.study.sizing.size_axis import LoadAxis
+    >>> from simsched.study.search.size_axis import LoadAxis
     >>> listed(LoadAxis(0, 1), [100, 112, 117, 118, 119, 1340])
     '100, 112, 117 to 119 and 1,340'
     """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +12,8 @@ from simsched import human
 from simsched.errors import ConfigError, RunError
 from simsched.report.metrics.agreement import LEAST_WAIT, agreement, log_ratios, ranks_of
 from simsched.report.metrics.intervals import DAY, Interval
-from simsched.study.calibration.knobs import WEEK
 from simsched.study.runs.dispatch import FinishedRun, run_tasks
+from simsched.study.search.knobs import WEEK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from simsched.arrays import Floats, Integers
     from simsched.report.metrics.agreement import Agreement
-    from simsched.study.calibration.knobs import KnobSetting
     from simsched.study.runs.workers import Workers
+    from simsched.study.search.knobs import KnobSetting
     from simsched.study.spec.run_task import RunTask
 
 
@@ -41,7 +41,7 @@ class Trial:
     ----------
     choice : knob → setting, in the order in which they were chosen; empty for the baseline.
     options : the options of the run.
-    training, held_out : the error by blocks of time; None if the trial is refused.
+    training, held_out : the error by blocks of time; unknown if the trial is refused.
     agreement : all figures of the held-out jobs.
     never_ran : number of jobs with a recorded start that never ran.
     refused : why the run cannot be compared, such as jobs that never ran; empty if it can.
@@ -50,8 +50,8 @@ class Trial:
 
     choice: Choice
     options: Mapping[str, Any]
-    training: WaitBlocks | None = None
-    held_out: WaitBlocks | None = None
+    training: WaitBlocks
+    held_out: WaitBlocks
     agreement: Agreement | None = None
     never_ran: int = 0
     refused: str = ""
@@ -61,10 +61,6 @@ class Trial:
     def label(self) -> str:
         """The settings in words."""
         return ", ".join(f"{knob}: {setting.label}" for knob, setting in self.choice) or "as given"
-
-    def error(self) -> float:
-        """Return the training error; infinite if the trial is refused."""
-        return float("inf") if self.training is None else self.training.error
 
 
 @dataclass(slots=True)
@@ -121,12 +117,14 @@ class Trials:
         return self.base.changed(options=dict(options))
 
     def _trial(self, choice: Choice, task: RunTask, reason: str) -> Trial:
-        if reason:
-            if not choice:
-                raise RunError(reason)
-            return Trial(choice, task.options, refused=reason, key=task.key)
         from simsched.report.run_views import load_run
 
+        unknown = WaitBlocks(np.full((1, 9), np.nan))
+        refused = Trial(choice, task.options, unknown, unknown, refused=reason, key=task.key)
+        if reason and not choice:
+            raise RunError(reason)
+        if reason:
+            return refused
         jobs = load_run(self.folder / task.key).jobs
         recorded = jobs["recorded_wait"].notna().to_numpy()
         ran = (jobs["start"].notna() & jobs["end"].notna()).to_numpy() & recorded
@@ -134,26 +132,21 @@ class Trials:
             self._ran = ran
         lacking = int((self._ran & ~ran).sum())
         if lacking:
-            never = f"{lacking:,} jobs never run"
-            return Trial(choice, task.options, refused=never, key=task.key)
+            return replace(refused, refused=f"{lacking:,} jobs never run")
         jobs = jobs[self._ran]
         blocks = self.split.block_of(jobs["submit"].to_numpy(dtype=float))
-        training = (blocks >= 0) & (blocks < self.split.training)
-        held_out = (blocks >= self.split.training) & (blocks < self.split.training + self.split.held_out)
-        return Trial(
-            choice,
-            task.options,
-            _sums(jobs[training], blocks[training], self.split.training),
-            _sums(jobs[held_out], blocks[held_out] - self.split.training, self.split.held_out),
-            agreement(jobs[held_out]),
-            never_ran=int((recorded & ~ran).sum()),
-            key=task.key,
-        )
 
+        def part(first: int, count: int) -> tuple[pd.DataFrame, WaitBlocks]:
+            inside = (blocks >= first) & (blocks < first + count)
+            found = jobs[inside]
+            waits = (found["start"] - found["submit"]).to_numpy(dtype=float)
+            recorded = found["recorded_wait"].to_numpy(dtype=float)
+            return found, WaitBlocks.of(waits, recorded, blocks[inside] - first, count)
 
-def _sums(jobs: pd.DataFrame, blocks: Any, count: int) -> WaitBlocks:
-    waits: Floats = (jobs["start"] - jobs["submit"]).to_numpy(dtype=float)
-    return WaitBlocks.of(waits, jobs["recorded_wait"].to_numpy(dtype=float), blocks, count)
+        _, training = part(0, self.split.training)
+        last, held_out = part(self.split.training, self.split.held_out)
+        never = int((recorded & ~ran).sum())
+        return Trial(choice, task.options, training, held_out, agreement(last), never, key=task.key)
 
 
 # --- blocks of time of a log, weeks or days: those that choose settings and those that test, and their errors
@@ -264,15 +257,10 @@ class Resampler:
         self.weights = np.stack([np.bincount(row, minlength=blocks) for row in draws]).astype(np.float64)
         self._tail = 50 * (1 - confidence)
 
-    def error(self, run: WaitBlocks) -> Interval:
-        """Return the error of a run with its interval."""
-        return self._interval(run.error, run.errors(self.weights))
-
-    def gain(self, before: WaitBlocks, after: WaitBlocks) -> Interval:
-        """Return by how much the error is smaller after than before, with its interval."""
-        draws = before.errors(self.weights) - after.errors(self.weights)
-        return self._interval(before.error - after.error, draws)
-
-    def _interval(self, estimate: float, draws: Floats) -> Interval:
+    def error(self, run: WaitBlocks, before: WaitBlocks | None = None) -> Interval:
+        """Return the error of a run with its interval, or by how much it is smaller than `before`."""
+        estimate, draws = run.error, run.errors(self.weights)
+        if before is not None:
+            estimate, draws = before.error - estimate, before.errors(self.weights) - draws
         low, high = np.percentile(draws, [self._tail, 100 - self._tail])
         return Interval(estimate, float(low), float(high))

@@ -13,11 +13,9 @@ from simsched import human
 from simsched.declare.answers import OrNull, json_text
 from simsched.errors import ConfigError, RunError
 from simsched.report.metrics.summary import metric
-from simsched.study.runs.dispatch import rows_of
-from simsched.study.runs.input_cache import INPUTS
-from simsched.study.runs.worker_pools import open_workers
-from simsched.study.sizing.evaluation import refuse_unshakable, seeded
-from simsched.study.sizing.inputs import UNITS, cluster_input, workload_input
+from simsched.study.runs.dispatch import finished_runs
+from simsched.study.search.search_request import WorkerPlaces, cluster_input, opened, workload_input
+from simsched.study.search.seeds import Seeds, seeded
 from simsched.study.spec.run_task import RunTask
 from simsched.study.stats import interval, paired_difference
 from simsched.text_table import PAGE_WIDTH, fitted_table
@@ -30,30 +28,6 @@ if TYPE_CHECKING:
 
 FIGURES = ("mean_wait", "median_wait", "p95_wait", "mean_bounded_slowdown")
 MOST_SEEDS = 1000
-
-
-@dataclass(frozen=True, slots=True)
-class SeedSource:
-    """The change of a workload by a seed.
-
-    `shake` moves submissions by up to that time. `block` is the unit of resampling: a time, ``users`` or
-    ``sessions``; without both, blocks of a length that suits the workload.
-    """
-
-    count: int
-    shake: str | None = None
-    block: str | None = None
-
-    @property
-    def text(self) -> str:
-        """The seeds in words."""
-        if self.shake is not None:
-            drawn = f"with submissions moved by up to {self.shake}"
-        elif self.block in UNITS:
-            drawn = f"resamples of {self.block}"
-        else:
-            drawn = "resamples of blocks" + (f" of {self.block}" if self.block else "")
-        return f"{self.count} seeds: the workload as it is, and {drawn}"
 
 
 class RunOverSeeds(TypedDict):
@@ -96,7 +70,7 @@ class SeedComparison:
     """The figures of runs, one value per seed; the same seed is the same demand for every run."""
 
     names: tuple[str, ...]
-    source: SeedSource
+    seeds: Seeds
     values: tuple[dict[str, list[float]], ...]
 
     def difference(self, number: int, figure: str) -> PairedDifference:
@@ -105,24 +79,20 @@ class SeedComparison:
 
     def text(self) -> str:
         """Return the differences against the first run as a table for each further run."""
-        made = [f"over {self.source.text}"]
+        made = [f"over {self.seeds.text}"]
         for number, name in enumerate(self.names[1:], start=1):
             head = ["", self.names[0], name, "difference", "95 % between", "verdict"]
-            table = fitted_table(head, [self._row(number, figure) for figure in FIGURES], PAGE_WIDTH)
-            made += ["", f"{name} against {self.names[0]}", table]
+            rows = []
+            for figure in FIGURES:
+                found, both = self.difference(number, figure), (self.values[0], self.values[number])
+                ends = found.interval
+                numbers = [interval(run[figure]).estimate for run in both]
+                numbers += [ends.estimate, ends.low, ends.high]
+                *values, low, high = (human.quantity(value, metric(figure).unit) for value in numbers)
+                title = "mean bsld" if figure == "mean_bounded_slowdown" else figure.replace("_", " ")
+                rows.append([title, *values, f"{low} and {high}", found.verdict])
+            made += ["", f"{name} against {self.names[0]}", fitted_table(head, rows, PAGE_WIDTH)]
         return "\n".join(made) + "\n"
-
-    def _row(self, number: int, figure: str) -> list[str]:
-        unit = metric(figure).unit
-        means = [
-            human.quantity(interval(run[figure]).estimate, unit)
-            for run in (self.values[0], self.values[number])
-        ]
-        found = self.difference(number, figure)
-        ends = found.interval
-        inside = " and ".join(human.quantity(end, unit) for end in (ends.low, ends.high))
-        name = "mean bsld" if figure == "mean_bounded_slowdown" else figure.replace("_", " ")
-        return [name, *means, human.quantity(ends.estimate, unit), inside, found.verdict]
 
     def to_json(self) -> str:
         """Return all values and differences as JSON; times are in seconds."""
@@ -136,7 +106,7 @@ class SeedComparison:
                 )
         runs = [{"run": name, **values} for name, values in zip(self.names, self.values, strict=True)]
         document: SeedsAnswer = {
-            "seeds": self.source.text,
+            "seeds": self.seeds.text,
             "against": self.names[0],
             "runs": cast("list[RunOverSeeds]", runs),
             "differences": differences,
@@ -145,9 +115,14 @@ class SeedComparison:
 
 
 def compare_over_seeds(
-    runs: Sequence[RunTables], source: SeedSource, *, workers: int | None = None
+    runs: Sequence[RunTables],
+    count: int,
+    *,
+    block: str | None = None,
+    shake: str | None = None,
+    workers: int | None = None,
 ) -> SeedComparison:
-    """Simulate runs again under several seeds and return their figures.
+    """Simulate runs again under `count` seeds, which are those of `Seeds.of`, and return their figures.
 
     Raises
     ------
@@ -160,27 +135,20 @@ def compare_over_seeds(
         raise ConfigError(
             "a single run has nothing to compare with", where="--seeds", expected="two or more runs"
         )
-    if not 2 <= source.count <= MOST_SEEDS:
-        raise ConfigError(
-            f"{source.count} seeds are out of range", where="--seeds", expected=f"2 to {MOST_SEEDS:,}"
-        )
+    if not 2 <= count <= MOST_SEEDS:
+        raise ConfigError(f"{count} seeds are out of range", where="--seeds", expected=f"2 to {MOST_SEEDS:,}")
     bases = [_task_of(run) for run in runs]
-    for base in bases:
-        if source.shake is not None:
-            refuse_unshakable(base, source.block)
-        INPUTS.workload(_seed_of(base, 1, source))  # refuses a copy that cannot be drawn before the first run
-    tasks = [[_seed_of(base, number, source) for number in range(source.count)] for base in bases]
-    with open_workers(workers) as opened:
-        opened.send([item for base in bases for item in (base.cluster, base.workload)])
-        done = rows_of((task for row in tasks for task in row), opened)
+    seeds = [Seeds.of(base, count, block, shake, random=True) for base in bases]
+    tasks = [
+        [seeded(base, number, of_run.step) for number in range(count)]
+        for base, of_run in zip(bases, seeds, strict=True)
+    ]
+    with opened(WorkerPlaces(workers=workers), *bases) as places:
+        done = finished_runs((task for row in tasks for task in row), places)
     values = tuple(
-        {figure: [done[task.key].metrics[figure] for task in row] for figure in FIGURES} for row in tasks
+        {figure: [done[task.key].row.metrics[figure] for task in row] for figure in FIGURES} for row in tasks
     )
-    return SeedComparison(tuple(run.name for run in runs), source, values)
-
-
-def _seed_of(base: RunTask, number: int, source: SeedSource) -> RunTask:
-    return seeded(base, number, source.block, shake=source.shake)
+    return SeedComparison(tuple(run.name for run in runs), seeds[0], values)
 
 
 def _task_of(run: RunTables) -> RunTask:
