@@ -49,7 +49,7 @@ class KeptCount:
     seen: int
 
 
-class KernelKinds(Protocol):
+class StateKinds(Protocol):
     """The requests of a run, whose copies on each target a kernel counts (see `match.counted_kinds`)."""
 
     kernel: Kernel
@@ -147,7 +147,7 @@ class Availability:
         self.log: list[Integers] = []
         self.base = 0
         self.counts: dict[Content, KeptCount] = {}
-        self.kinds: KernelKinds | None = None
+        self.kinds: StateKinds | None = None
 
     def set_units(self, units: Integers) -> None:
         """Set the free units of all leaf pools, and make the views of each type."""
