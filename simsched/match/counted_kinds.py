@@ -184,7 +184,7 @@ class CountedKinds(KernelKinds):
         columns = [1 if each.pools is None else each.pools.shape[1] for each in leaves]
         table = np.full((len(index), sum(columns)), -1, dtype=np.int64)
         first = np.cumsum([0, *columns])
-        for each, low, high in zip(leaves, first[:-1].tolist(), first[1:].tolist(), strict=True):
+        for each, low, high in zip(leaves, first[: len(columns)].tolist(), first[1:].tolist(), strict=True):
             pools = np.arange(len(index))[:, None] if each.pools is None else each.pools
             here = pools + available.places[each.type]
             table[:, low:high] = here if each.within is None else np.where(each.within, here, -1)
@@ -224,7 +224,7 @@ class CountedKinds(KernelKinds):
         )
         places = policy.static and not policy.whole_nodes and not by_ids
         placed = [
-            demand >= 0 and places and request is not None and request.simple is not None
+            bool(demand >= 0 and places and request is not None and request.simple is not None)
             for request, (demand, _) in zip(requests, kinds, strict=True)
         ]
         super().__init__(
@@ -331,7 +331,7 @@ class CountedKinds(KernelKinds):
         np.maximum(left.use, -least[:, pools], out=left.use)
         leaf = np.asarray(kernel.leaf).reshape(len(least), -1)
         held = np.where(leaf >= 0, left.units[leaf], 0)
-        first = np.arange(pools) if kernel.divided else np.asarray(kernel.column)[:-1]
+        first = np.arange(pools) if kernel.divided else np.asarray(kernel.column)[:pools]
         keep = np.where(shut[:, None], 0, least[:, :pools].clip(min=0))
         over = np.add.reduceat(held, first, axis=1) - keep
         pool_of = np.repeat(np.arange(pools), np.diff([*first, leaf.shape[1]]))

@@ -3,10 +3,11 @@ cimport cython
 
 from simsched.match.kernel cimport Kernel
 from simsched.match.kernel_kinds cimport KernelKinds
+from simsched.match.state.availability cimport Availability
 from simsched.match.state.free_runs cimport FreeRuns
 
 cdef class Plan:
-    cdef object _available
+    cdef Availability _available
     cdef list _ends, _jobs
     cdef public bint counts_only, keeps_ids
     cdef readonly bint all_up
