@@ -7,4 +7,4 @@ from simsched.schedule.supply cimport Supply
 cdef class GraphSupply(Supply):
     cpdef _matched(self, job, kind)
     cpdef candidates(self, jobs, shadow)
-    cdef bint _counts_decide(self, long long job) except -1
+    cdef bint _counts_decide(self, job) except -1

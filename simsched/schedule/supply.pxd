@@ -14,9 +14,9 @@ cdef class Supply:
 
     cpdef KernelKinds kinds(self)
     @cython.locals(kinds=KernelKinds, kind=cython.longlong)
-    cpdef could_start(self, long long job)
+    cpdef could_start(self, job)
     @cython.locals(kinds=KernelKinds, kind=cython.longlong)
-    cpdef fit(self, long long job)
+    cpdef fit(self, job)
     cpdef _matched(self, job, kind)
     cpdef Py_ssize_t next_fitting(self, WaitingQueue queue, Py_ssize_t at) except -1
     cpdef candidates(self, jobs, shadow)
