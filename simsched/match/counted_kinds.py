@@ -8,7 +8,7 @@ else. All other requests are for the general search (`search.select`).
 
 from __future__ import annotations
 
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
@@ -16,6 +16,7 @@ import numpy as np
 from simsched.graph.index.target_leaves import leaves_on_targets
 from simsched.graph.index.types import BELOW, TARGET
 from simsched.match.kernel import IDLE, OPEN, UP, Kernel, Within
+from simsched.match.kernel_kinds import KernelKinds
 from simsched.match.policies.policy import fixed_order
 from simsched.match.requests.compile import compile_request
 from simsched.match.requests.request import POOL, SLOT, VERTEX, flat_demand
@@ -167,19 +168,10 @@ def _inner(
     return levels.index(need.type), need.amount, need.exclusive, parts.times, units
 
 
-class CountedKinds:
-    """The kinds of requests of a run, by number.
-
-    Attributes
-    ----------
-    kernel : what counts them.
-    counted : for each kind whether the kernel counts it.
-    placed : for each kind whether the kernel places it, too.
-    all_counted, all_placed : whether it counts, or places, all kinds that can run at all.
-    """
+class CountedKinds(KernelKinds):
+    """The kinds of requests of a run, by number."""
 
     on_targets = True
-    """Each target of the kernel is an execution target."""
 
     def __init__(
         self, requests: Sequence[Request | None], available: Availability, policy: MatchPolicy
@@ -192,7 +184,7 @@ class CountedKinds:
         columns = [1 if each.pools is None else each.pools.shape[1] for each in leaves]
         table = np.full((len(index), sum(columns)), -1, dtype=np.int64)
         first = np.cumsum([0, *columns])
-        for each, low, high in zip(leaves, first[:-1].tolist(), first[1:].tolist(), strict=True):
+        for each, low, high in zip(leaves, first[: len(columns)].tolist(), first[1:].tolist(), strict=True):
             pools = np.arange(len(index))[:, None] if each.pools is None else each.pools
             here = pools + available.places[each.type]
             table[:, low:high] = here if each.within is None else np.where(each.within, here, -1)
@@ -211,7 +203,7 @@ class CountedKinds:
         self._demands = [each for each, at in demands.items() if at * len(index) < MAX_ENTRIES]
         among = fixed_order(policy, index.target_type, available) if policy.static else None
         self._draws = [self._drawn(each) for each in self._demands]
-        self.kernel = Kernel(
+        kernel = Kernel(
             table,
             first.tolist(),
             [
@@ -227,20 +219,22 @@ class CountedKinds:
             written=partial(_written, available.places, index.target_type),
             within=_within(self._demands, table, self._types, available, policy),
         )
-        self.counted = [demand >= 0 for demand, _ in kinds]
         by_ids = (policy.lowest or policy.highest) and not all(
             ids_ascend(name, index) for name in self._types
         )
         places = policy.static and not policy.whole_nodes and not by_ids
-        self.all_counted = all(
-            number >= 0 or request is None for request, (number, _) in zip(requests, kinds, strict=True)
-        )
-        self.placed = [
-            demand >= 0 and places and request is not None and request.simple is not None
+        placed = [
+            bool(demand >= 0 and places and request is not None and request.simple is not None)
             for request, (demand, _) in zip(requests, kinds, strict=True)
         ]
-        self.all_placed = all(
-            placed or request is None for request, placed in zip(requests, self.placed, strict=True)
+        super().__init__(
+            kernel,
+            [demand >= 0 for demand, _ in kinds],
+            placed,
+            all_counted=all(
+                number >= 0 or request is None for request, (number, _) in zip(requests, kinds, strict=True)
+            ),
+            all_placed=all(each or request is None for request, each in zip(requests, placed, strict=True)),
         )
         self._requests = requests
         self._numbered = {request: kind for kind, request in enumerate(requests) if request is not None}
@@ -250,7 +244,7 @@ class CountedKinds:
         self._recipes: dict[int, tuple[TargetRecipe, PlacedKind]] = {}
         self._numbers = {each.content: at for at, each in enumerate(self._demands) if not each.once}
 
-    @cached_property
+    @property
     def components(self) -> Integers:
         """A number for each kind: kinds with different numbers share no targets, not even through others."""
         found = np.arange(len(self._demands))
@@ -301,7 +295,7 @@ class CountedKinds:
         self.kernel.permit(self.may().reshape(-1))
 
     def recount(self) -> None:
-        """Do nothing: the kernel counts the arrays of the state, which tells it of each change."""
+        """See `KernelKinds`: here the state tells the kernel of each change."""
 
     def check(self) -> None:
         """Assert that the kernel counts what it would count anew."""
@@ -337,7 +331,7 @@ class CountedKinds:
         np.maximum(left.use, -least[:, pools], out=left.use)
         leaf = np.asarray(kernel.leaf).reshape(len(least), -1)
         held = np.where(leaf >= 0, left.units[leaf], 0)
-        first = np.arange(pools) if kernel.divided else np.asarray(kernel.column)[:-1]
+        first = np.arange(pools) if kernel.divided else np.asarray(kernel.column)[:pools]
         keep = np.where(shut[:, None], 0, least[:, :pools].clip(min=0))
         over = np.add.reduceat(held, first, axis=1) - keep
         pool_of = np.repeat(np.arange(pools), np.diff([*first, leaf.shape[1]]))
@@ -358,10 +352,10 @@ class CountedKinds:
     def select(self, request: Request) -> Selection | None:
         """Return the selection of a request that the kernel places, or None if it does not fit now."""
         kind = self._numbered[request]
-        return self.selection(kind) if self.kernel.place(kind) else None
+        return self.selection(kind, -1) if self.kernel.place(kind) else None
 
-    def selection(self, kind: int, _job: int = -1) -> Selection:
-        """Return the last placement of the kernel, which is of this kind (and has no random choices)."""
+    def selection(self, kind: int, job: int) -> Selection:  # noqa: ARG002 - there are no random choices
+        """See `KernelKinds`."""
         kernel, available = self.kernel, self._available
         found = self._recipes.get(kind)
         if found is None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from simsched.match.kernel import UP, Kernel
+from simsched.match.kernel_kinds import KernelKinds
 from simsched.match.requests.request import SLOT
 from simsched.match.search.counts import MANY
 
@@ -23,20 +24,18 @@ if TYPE_CHECKING:
     from simsched.match.state.selection import Selection
 
 
-class FlatKinds:
-    """The kinds of requests of a run, by number; the attributes are those of `CountedKinds`.
+class FlatKinds(KernelKinds):
+    """The kinds of requests of a run, by number.
 
     Parameters
     ----------
     single, target_type : the type of the units, and that of the execution targets.
     units : the units of each kind.
     free : returns the free units, after something else than a claim or a release has changed them.
-    selection : kind that the kernel has just placed, and job → free units, which become the kernel's draft.
+    selection : kind that the kernel has just placed, and job → free units.
     """
 
-    all_counted = True
     on_targets = False
-    """The one target of the kernel is the whole machine."""
 
     def __init__(
         self,
@@ -47,7 +46,7 @@ class FlatKinds:
         selection: Callable[[int, int], Selection],
     ) -> None:
         one = np.zeros(1, dtype=np.int64)
-        self.kernel = Kernel(
+        kernel = Kernel(
             one.reshape(1, 1),
             [0, 1],
             [(UP, MANY, False)],
@@ -63,9 +62,15 @@ class FlatKinds:
             written=partial(_written, single, target_type),
             owned=True,
         )
-        self.counted = self.placed = [True] * len(units)
+        all_ = [True] * len(units)
+        super().__init__(kernel, all_, all_, all_counted=True, all_placed=True)
         self._units = np.array(units, dtype=np.int64)
-        self._free, self.selection = free, selection
+        self._free, self._selection = free, selection
+
+    def selection(self, kind: int, job: int) -> Selection:
+        """Return free units for the job, which become the kernel's draft."""
+        self.kernel.draft = made = self._selection(kind, job)
+        return made
 
     def recount(self) -> None:
         """Take over how many units are free."""

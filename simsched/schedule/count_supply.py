@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from simsched.graph.index.index import Index
     from simsched.match.policies.policy import MatchPolicy
     from simsched.match.requests.request import Content, Request
-    from simsched.match.state.selection import Selection
     from simsched.schedule.job_table import JobTable
     from simsched.schedule.profiles.plan import Plan
     from simsched.schedule.reservations import Reservations
@@ -32,8 +31,6 @@ if TYPE_CHECKING:
 class CountSupply(Supply):
     """Free units of one type; there are no closures, since those are in particular places."""
 
-    kinds: FlatKinds
-
     def __init__(self, *facts: Any) -> None:
         super().__init__(*facts)
         kind = _unit_kind(self.table, self.plan, self.policy)
@@ -42,7 +39,7 @@ class CountSupply(Supply):
         else:
             assert self.plan.available
 
-    def _count(self) -> FlatKinds:
+    def _made_kinds(self) -> FlatKinds:
         table, plan = self.table, self.plan
         single, content = table.single, table.content
         assert single is not None
@@ -61,16 +58,9 @@ class CountSupply(Supply):
                 # Not `seek`: these requests need no exact search, which could give up.
                 made = select(request, plan.available, policy, self.draws(job))
                 assert made is not None, "the counts promised more than the matcher found"
-            kinds.kernel.draft = made
             return made
 
-        kinds = plan.count(lambda: FlatKinds(single, plan.index.target_type, units, free, selection))
-        return kinds
-
-    def fit(self, job: int) -> Selection | None:
-        """Return free units on which the job may start now, or None; no closure is in its way."""
-        kinds, kind = self.kinds, self.table.kinds[job]
-        return kinds.selection(kind, job) if kinds.kernel.place(kind) else None
+        return FlatKinds(single, plan.index.target_type, units, free, selection)
 
     def shadow(self, job: int, *, extra: bool = True, fixed: bool = False) -> Shadow:
         """Return the earliest start of a job if no other job starts before it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from simsched.match.counted_kinds import CountedKinds
 from simsched.schedule.graph_shadow import GraphShadow
@@ -30,29 +30,23 @@ if TYPE_CHECKING:
 class GraphSupply(Supply):
     """The resources of the graph, with closures of the calendar."""
 
-    kinds: CountedKinds
-
-    def _count(self) -> CountedKinds:
-        plan, requests = self.plan, self.table.by_kind
-        return plan.count(lambda: CountedKinds(requests, plan.available, self.policy))
+    def _made_kinds(self) -> CountedKinds:
+        return CountedKinds(self.table.by_kind, self.plan.available, self.policy)
 
     # -- now ------------------------------------------------------------------------------------
 
-    def fit(self, job: int) -> Selection | None:
-        """Return free resources on which the job may start now, or None."""
+    def _matched(self, job: int, kind: int) -> Selection | None:
         if not self._counts_beside_closures():
-            return super().fit(job)
+            return Supply._matched(self, job, kind)
         present = self.present()
         fits = present.earliest(job, end_of(self.now, 0)) <= self.now
         return present.begin(job) if fits else None
 
     def candidates(self, jobs: Integers, shadow: Shadow) -> Iterator[int]:
         """Yield those of some jobs that fit when it is their turn."""
-        return (
-            self._beside_closures(jobs)
-            if self._counts_beside_closures()
-            else super().candidates(jobs, shadow)
-        )
+        if self._counts_beside_closures():
+            return self._beside_closures(jobs)
+        return Supply.candidates(self, jobs, shadow)
 
     def _beside_closures(self, jobs: Integers) -> Iterator[int]:
         kinds, seconds = self.table.kinds_array, self.table.durations_array
@@ -87,7 +81,7 @@ class GraphSupply(Supply):
         # was started before; then the state at that time is looked at as a whole.
         if not self.is_steady or self.table.judged is not self.table.durations:
             return False
-        return self.kinds.counted[self.table.kinds[job]]
+        return self.kinds().counted[self.table.kinds[job]]
 
     def earliest(self, job: int) -> EarliestStart | None:
         """Return the earliest start of a job, and the state of the cluster then; None if it never fits."""
@@ -111,13 +105,15 @@ class GraphSupply(Supply):
 
     def components(self, jobs: Integers) -> Integers:
         """Return a number for each job; jobs with different ones share no targets, even through others."""
-        if not self.is_steady or not self.kinds.all_counted:
+        kinds: Any = self.kinds()
+        if not self.is_steady or not kinds.all_counted:
             return super().components(jobs)
-        return self.kinds.components[self.table.kinds_array[jobs]]
+        found: Integers = kinds.components[self.table.kinds_array[jobs]]
+        return found
 
     def _counts_all(self) -> bool:
         """Whether the kernel counts all requests, has all claims, and closures are of whole targets."""
-        kinds, calendar, table = self.kinds, self.calendar, self.table
+        kinds, calendar, table = self.kinds(), self.calendar, self.table
         # Of a kind that it counts and does not place, the matcher chooses numbers of units.
         decides = kinds.all_placed or (kinds.all_counted and self.plan.counts_only)
         if not self.policy.is_steady or not decides or -1 in kinds.kernel.claims.values():
@@ -131,6 +127,7 @@ class GraphSupply(Supply):
 
     def _profile(self) -> Profile:
         """Return a profile without closures and running jobs, with targets that are down and will be up."""
-        kinds, plan = self.kinds, self.plan
+        kinds: Any = self.kinds()
+        plan = self.plan
         back = self.calendar.back(plan.available, self.now, NEVER, plan.outages)
         return Profile(kinds.kernel, kinds.may(back), kinds.units(back))

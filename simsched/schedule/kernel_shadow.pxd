@@ -2,7 +2,9 @@
 cimport cython
 
 from simsched.match.kernel cimport Kernel
+from simsched.match.kernel_kinds cimport KernelKinds
 from simsched.schedule.profiles.plan cimport Plan
+from simsched.schedule.supply cimport Supply
 
 cdef class KernelShadow:
     cdef readonly object job
@@ -12,8 +14,8 @@ cdef class KernelShadow:
     cdef long long _seen, _exact_at
 
     @cython.locals(kernel=Kernel, plan=Plan, ends=list, jobs=list, ended=cython.longlong)
-    cpdef time(self, supply)
+    cpdef time(self, Supply supply)
     @cython.locals(kernel=Kernel)
-    cpdef limits(self, supply)
-    @cython.locals(kernel=Kernel)
-    cpdef fit_beside(self, supply, job)
+    cpdef limits(self, Supply supply)
+    @cython.locals(kernel=Kernel, kinds=KernelKinds, kind=cython.longlong)
+    cpdef fit_beside(self, Supply supply, job)

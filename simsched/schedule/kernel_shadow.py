@@ -45,7 +45,7 @@ class KernelShadow:
 
     def time(self, supply: Supply) -> float:
         """Return the shadow time, in seconds."""
-        self._kernel = kernel = supply.kinds.kernel
+        self._kernel = kernel = supply.kinds().kernel
         if self._seen != kernel.epoch or self._now != supply.now:
             ends, jobs = supply.plan.ends()
             ended = kernel.shadow(supply.table.kinds[self.job], supply.now, ends, jobs)
@@ -63,7 +63,7 @@ class KernelShadow:
         time = self.time(supply)
         if self._other is not None:
             return self._other.limits(supply)
-        kernel = supply.kinds.kernel
+        kernel = supply.kinds().kernel
         most = kernel.spare if kernel.owned else ANY  # the first job may count other copies than the others
         return time, most if self.extra else 0
 
@@ -76,7 +76,7 @@ class KernelShadow:
         self.time(supply)
         if self._other is not None:
             return self._other.fit_beside(supply, job)
-        kinds, kind = supply.kinds, supply.table.kinds[job]
+        kinds, kind = supply.kinds(), supply.table.kinds[job]
         kernel = kinds.kernel
         if not self.extra or kernel.is_refused(kind):
             return None
@@ -108,7 +108,7 @@ class KernelShadow:
 
     def _exactly(self, supply: Supply) -> GraphShadow:
         """Return the state of the cluster at the shadow time, with the claims of jobs started beside it."""
-        if self._exact is None or self._exact_at != supply.kinds.kernel.epoch:
+        if self._exact is None or self._exact_at != supply.kinds().kernel.epoch:
             plan = supply.plan
             state = plan.available.copy(counts_only=plan.counts_only)
             for end, job in plan.running():
@@ -119,5 +119,5 @@ class KernelShadow:
             assert selection is not None, "the first job fits at its shadow time"
             found = EarliestStart(self._start, state, selection)
             self._exact = GraphShadow(self.job, found, extra=self.extra, fixed=False)
-            self._exact_at = supply.kinds.kernel.epoch
+            self._exact_at = supply.kinds().kernel.epoch
         return self._exact

@@ -85,11 +85,6 @@ class PassContext:
     limits : counts each job that starts, and bars those for which a limit is used up; or None.
     """
 
-    __slots__ = (
-        *("limits", "moved", "now", "plan", "promised", "queue", "released"),
-        *("reservations", "started", "supply", "table", "wake"),
-    )
-
     def __init__(
         self,
         table: JobTable,
@@ -150,7 +145,7 @@ class PassContext:
         """Whether limits allow the job with this allocation; if not, it is out of view for a time."""
         return self.limits is None or self.limits.allows(job, selection, self.now)
 
-    def start(self, job: int, selection: Selection, *, backfilled: bool = False) -> bool:
+    def start(self, job: int, selection: Selection, backfilled: bool = False) -> bool:
         """Start a waiting job now; its expected end is now + its requested duration.
 
         `selection` is the result of `fit` or `Shadow.fit_beside`; `backfilled` says that the job passes a

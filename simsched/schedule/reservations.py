@@ -101,7 +101,7 @@ class CountedReservations:
     def _begin(self, profile: Profile | None = None) -> None:
         """Begin on the present kinds and targets."""
         supply, table = self._supply, self._supply.table
-        kinds: Any = supply.kinds
+        kinds: Any = supply.kinds()
         self._kinds, self._kind, self._seconds = kinds, table.kinds, table.durations
         self._kernel: Kernel = kinds.kernel
         self._profile = profile or supply.follow()

@@ -16,8 +16,7 @@ type, the machine is one target of the kernel (`count_supply`); elsewhere it is 
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from functools import cached_property
+from operator import le
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
@@ -31,8 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from simsched.arrays import Bools, Integers
-    from simsched.match.counted_kinds import CountedKinds
-    from simsched.match.flat_kinds import FlatKinds
+    from simsched.match.kernel import Kernel
+    from simsched.match.kernel_kinds import KernelKinds
     from simsched.match.policies.policy import MatchPolicy
     from simsched.match.requests.request import Request
     from simsched.match.state.availability import Availability
@@ -53,7 +52,7 @@ Limits: TypeAlias = "tuple[float, int]"
 NO_LIMITS = NEVER, ANY
 
 
-class Supply(ABC):
+class Supply:
     """The free resources of a cluster for the jobs of one queue.
 
     Attributes
@@ -66,7 +65,6 @@ class Supply(ABC):
     policy : the match policy of the run.
     root : the number that random choices follow from; None: there are none.
     failed : kinds of requests that did not fit since the last release; they are not matched again.
-    kinds : the kinds of requests in a kernel, made when they are first asked for.
     """
 
     def __init__(
@@ -88,18 +86,17 @@ class Supply(ABC):
         """The running jobs over time; None, or one that no longer follows them, until it is asked for."""
         self._trial: Profile | None = None
 
-    @abstractmethod
-    def _count(self) -> CountedKinds | FlatKinds:
-        """Count the kinds of requests in a kernel that follows the claims."""
+    def _made_kinds(self) -> KernelKinds:
+        """Return the kinds of requests in a kernel that counts them."""
+        raise NotImplementedError
 
-    @cached_property
-    def kinds(self) -> CountedKinds | FlatKinds:
-        """See above."""
-        return self._count()
-
-    def forget_counts(self) -> None:
-        """Count the kinds of requests again: there is another one."""
-        vars(self).pop("kinds", None)
+    def kinds(self) -> KernelKinds:
+        """Return the kinds of requests in a kernel, which is made when it is first asked for."""
+        found = self.plan.kinds
+        if found is None:
+            found = self._made_kinds()
+            self.plan.count(found)
+        return found
 
     @property
     def calendar(self) -> Calendar:
@@ -115,17 +112,16 @@ class Supply(ABC):
 
     def could_start(self, job: int) -> bool:
         """Whether counts and sums of free units do not rule out that the job starts now."""
-        kinds, kind = self.kinds, self.table.kinds[job]
+        kinds, kind = self.kinds(), self.table.kinds[job]
         if kinds.counted[kind]:
             return kinds.kernel.fits(kind)
-        free = self.plan.free
-        demand = self.table.demand[:, kind].tolist()
-        return all(need <= free(type_) for type_, need in zip(self.table.types, demand, strict=True))
+        return all(map(le, self.table.demand[:, kind].tolist(), map(self.plan.free, self.table.types)))
 
     def could_start_each(self, jobs: Integers) -> Bools:
         """Return for each job the answer of `could_start`."""
-        could: Bools = self.kinds.fitting()[self.table.kinds_array[jobs]]
-        if not self.kinds.all_counted:
+        kinds = self.kinds()
+        could: Bools = kinds.fitting()[self.table.kinds_array[jobs]]
+        if not kinds.all_counted:
             some = could.nonzero()[0]
             could[some] = self._within_sums(jobs[some])
         return could
@@ -141,9 +137,13 @@ class Supply(ABC):
         A request that failed is not matched again until something is released. With closures it is
         matched again each time, because the answer also depends on the job's requested time.
         """
-        kind, kinds = self.table.kinds[job], self.kinds
+        kind, kinds = self.table.kinds[job], self.kinds()
         if kinds.placed[kind] and not self.closes:
             return kinds.selection(kind, job) if kinds.kernel.place(kind) else None
+        return self._matched(job, kind)
+
+    def _matched(self, job: int, kind: int) -> Selection | None:
+        """Return the same by the general search."""
         if kind in self.failed or not self.could_start(job):
             return None
         selection = self.seek_at(job, self.plan.available, self.now)
@@ -162,7 +162,6 @@ class Supply(ABC):
 
     # -- the first job of the queue -----------------------------------------------------------------
 
-    @abstractmethod
     def shadow(self, job: int, *, extra: bool = True, fixed: bool = False) -> Shadow:
         """Return the earliest start of a job if no other job starts before it.
 
@@ -172,44 +171,38 @@ class Supply(ABC):
         fixed : whether the shadow is kept for later passes. Then resources that other jobs took beside the
             first one stay taken, even after these jobs have ended.
         """
+        raise NotImplementedError
 
-    @abstractmethod
     def shadow_of_states(self, job: int, *, extra: bool, fixed: bool = False) -> Shadow:
         """Return the shadow by the general search on the states of later times."""
+        raise NotImplementedError
 
     def next_fitting(self, queue: WaitingQueue, at: int) -> int:
         """Return the place of the first job of the queue by rank, from a place on, that may fit now."""
-        table, kernel = self.table, self.kinds.kernel
+        table, kernel = self.table, self.kinds().kernel
         return queue.next(kernel, at, table.kinds_array, table.judged_array, self.now, NEVER, ANY)
 
     def candidates(self, jobs: Integers, shadow: Shadow) -> Iterator[int]:
         """Yield those of some jobs, in order, that the kernel does not rule out when it is their turn."""
-        kernel, now, count = self.kinds.kernel, self.now, len(jobs)
-        kinds, judged = self.table.kinds_array, self.table.judged_array
-        at = kernel.next(jobs, 0, kinds, judged, now, NEVER, ANY)
-        if at < count:  # else the shadow need not be computed
-            at = kernel.next(jobs, at, kinds, judged, now, *shadow.limits(self))
-        while at < count:
-            yield int(jobs[at])
-            at = kernel.next(jobs, at + 1, kinds, judged, now, *shadow.limits(self))
+        return Passers(self, self.kinds().kernel, jobs, shadow)
 
     # -- over time ------------------------------------------------------------------------------
 
-    @abstractmethod
     def reservations(self) -> Reservations:
         """Return the running jobs over time, for reservations that last."""
+        raise NotImplementedError
 
     def components(self, jobs: Integers) -> Integers:
         """Return a number for each job; jobs with different ones share no targets, even through others."""
         return np.zeros(len(jobs), dtype=np.int64)
 
-    @abstractmethod
     def ahead(self) -> Reservations:
         """Return the running jobs over time, for a plan of one pass. The next one takes its place."""
+        raise NotImplementedError
 
     def _profile(self) -> Profile:
         """Return a profile of the targets of the kernel without closures and running jobs."""
-        return Profile(self.kinds.kernel)
+        return Profile(self.kinds().kernel)
 
     def follow(self) -> Profile:
         """Return the running jobs over time beside the closures, from now on."""
@@ -273,6 +266,32 @@ class Supply(ABC):
             # The limit and not a prediction: no job may still run when its target closes.
             available = self.calendar.within(available, time, time + self.table.limits[job])
         return self.seek(job, available)
+
+
+class Passers:
+    """Those of some jobs, in order, that the kernel does not rule out when it is their turn."""
+
+    def __init__(self, supply: Supply, kernel: Kernel, jobs: Integers, shadow: Shadow) -> None:
+        self._supply, self._kernel, self._shadow = supply, kernel, shadow
+        self._jobs = jobs
+        # If no job fits, the shadow need not be computed.
+        self._at = self._next(0, NEVER, ANY)
+
+    def _next(self, at: int, time: float, most: int) -> int:
+        table, now = self._supply.table, self._supply.now
+        return self._kernel.next(self._jobs, at, table.kinds_array, table.judged_array, now, time, most)
+
+    def __iter__(self) -> Iterator[int]:
+        return self
+
+    def __next__(self) -> int:
+        if self._at < len(self._jobs):
+            time, most = self._shadow.limits(self._supply)
+            at = self._next(self._at, time, most)
+            self._at = at + 1
+            if at < len(self._jobs):
+                return int(self._jobs[at])
+        raise StopIteration
 
 
 def need_at_most(demand: Integers, units: Integers) -> Bools:

@@ -320,7 +320,7 @@ class Engine:
 
     # -- submissions ------------------------------------------------------------------------
 
-    def take_in(self, _: None = None) -> None:
+    def take_in(self, payload: None = None) -> None:
         """Take in the next jobs, as far as they are submitted now."""
         future, progress = self.future, self.progress
         now, submits, at = future.now, self.prepared.submits, progress.submitted
@@ -494,7 +494,7 @@ class Engine:
             self.progress.due = future.now
             future.at(future.now, PASS, "pass")
 
-    def _on_pass(self, _: None) -> None:
+    def _on_pass(self, payload: None) -> None:
         self.progress.due = None
         self._pass(self.future.now)
 
@@ -518,8 +518,10 @@ class Engine:
                     self._enter_wake(context.wake)
         if self.recorder.later is None:
             self.recorder.tick(now, self.plan, queues.waiting + queues.barred, queues.queued_cores)
-        if self._begun and on.repeats and any(repeats() for repeats in on.repeats):
-            self._pass(now)
+        for repeats in on.repeats if self._begun else ():
+            if repeats():
+                self._pass(now)
+                break
         else:
             progress.passes += 1
         for hear in on.passed:

@@ -33,18 +33,17 @@ def inputs(tmp_path, monkeypatch):
 
 def slow(monkeypatch):
     """Let every run take a little longer than the time between two lines."""
-    from simsched.simulation.engine import Engine
+    from simsched.simulation import simulate
 
-    run = Engine.run
+    class Late(simulate.Engine):
+        def run(self, *arguments, **options):
+            found = super().run(*arguments, **options)
+            if "reports" in self.parts:
+                self.parts["reports"].report(self)
+            time.sleep(0.05)
+            return found
 
-    def late(engine, *arguments, **options):
-        found = run(engine, *arguments, **options)
-        if "reports" in engine.parts:
-            engine.parts["reports"].report(engine)
-        time.sleep(0.05)
-        return found
-
-    monkeypatch.setattr(Engine, "run", late)
+    monkeypatch.setattr(simulate, "Engine", Late)
 
 
 @pytest.mark.quick(1)
@@ -90,10 +89,10 @@ def test_an_error_ends_the_lines(capsys, monkeypatch):
 def test_a_run_of_minutes_says_so_after_the_first_seconds(capsys, monkeypatch, terminal):
     """40 jobs in 0.1 s each would take 4 s; a rest of a second counts as long here."""
     from simsched.cli import run
-    from simsched.simulation.engine import Engine
+    from simsched.simulation.record.recorder import Recorder
 
-    finish = Engine._finish
-    monkeypatch.setattr(Engine, "_finish", lambda *given: (time.sleep(0.02), finish(*given)))
+    begin = Recorder.begin
+    monkeypatch.setattr(Recorder, "begin", lambda *given: (time.sleep(0.02), begin(*given)))
     monkeypatch.setattr(run, "MINUTE", 0.1)
     monkeypatch.setattr(run, "FIRST", 0.1)
     monkeypatch.setattr(heartbeat, "EVERY", 60.0)

@@ -35,3 +35,10 @@ class PlainSupply(GraphSupply):
 
     def candidates(self, jobs, shadow):
         yield from filter(self.could_start, jobs.tolist())
+
+
+class SearchedSupply(GraphSupply):
+    """The general search plans, also where counts would decide."""
+
+    def _counts_all(self):
+        return False

@@ -265,7 +265,7 @@ def test_the_kernel_places_a_request_as_the_descent_does(seed, tmp_path):
             assert fits == could_fit(request, state)
             if fits:
                 slow = Descent(request, state, policy, np.random.default_rng(1)).build()
-                assert_same(state.kinds.selection(kind), slow)
+                assert_same(state.kinds.selection(kind, 0), slow)
 
 
 @pytest.mark.parametrize("seed", range(20))

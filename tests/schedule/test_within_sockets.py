@@ -7,10 +7,11 @@ import random
 import pytest
 
 import simsched as ss
-from simsched.schedule.graph_supply import GraphSupply
+from simsched.schedule import graph_supply
 from simsched.schedule.profiles import general_reservations
 from simsched.simulation.outages.outages import MAINTENANCE, Outage
 from simsched.simulation.simulate import simulate
+from tests.reference.plain_supply import SearchedSupply
 
 SHAPES = (
     "node={k}/socket/slot={n}/core",
@@ -94,7 +95,7 @@ def test_reservations_of_the_kernel_are_those_of_the_general_search(seed, tmp_pa
     )
     found = simulate(cluster, workload, policy, **given)
     assert not asked  # the kernel decides alone
-    monkeypatch.setattr(GraphSupply, "_counts_all", lambda _: False)
+    monkeypatch.setattr(graph_supply, "GraphSupply", SearchedSupply)
     expected = simulate(cluster, workload, policy, **given)
     assert bool(asked) == (policy != "easy")
     assert records(found) == records(expected)

@@ -9,7 +9,7 @@ import random
 import pytest
 
 import simsched as ss
-from simsched.schedule.graph_supply import GraphSupply
+from simsched.schedule import graph_supply
 from simsched.schedule.profiles.general_reservations import GeneralReservations
 from tests.reference import planning as plain
 
@@ -259,17 +259,17 @@ def test_reservations_by_the_matcher_are_the_same(case, tmp_path, monkeypatch):
     """Law: where counts decide, those who ask the matcher for each start get the same starts and targets."""
     asked = []
 
-    def by_the_matcher(supply):
-        asked.append(supply)
-        return GeneralReservations(supply)
+    class Searched(graph_supply.GraphSupply):
+        def reservations(self):
+            asked.append(self)
+            return GeneralReservations(self)
 
-    def ahead(supply):
-        found = by_the_matcher(supply)
-        found.open(supply.now)
-        return found
+        def ahead(self):
+            found = self.reservations()
+            found.open(self.now)
+            return found
 
-    monkeypatch.setattr(GraphSupply, "reservations", by_the_matcher)
-    monkeypatch.setattr(GraphSupply, "ahead", ahead)
+    monkeypatch.setattr(graph_supply, "GraphSupply", Searched)
     for seed in range(100, 108):
         clean = 50 if case in UNPROMISED and seed % 4 > 1 else 0
         compare(case, seed, tmp_path, closed=seed % 2 == 1, clean=clean)

@@ -49,7 +49,7 @@ class KeptCount:
     seen: int
 
 
-class KernelKinds(Protocol):
+class StateKinds(Protocol):
     """The requests of a run, whose copies on each target a kernel counts (see `match.counted_kinds`)."""
 
     kernel: Kernel
@@ -103,28 +103,6 @@ class Availability:
     kinds : the requests of a run, whose copies on each target a kernel counts (see `counted_kinds`), or None.
     """
 
-    __slots__ = (
-        "base",
-        "counts",
-        "free",
-        "held",
-        "hidden",
-        "idle",
-        "ignores_status",
-        "index",
-        "kinds",
-        "log",
-        "partial",
-        "places",
-        "shared",
-        "sharers",
-        "total",
-        "units",
-        "up",
-        "use",
-        "words",
-    )
-
     def __init__(self, index: Index, *, ignore_status: bool = False) -> None:
         self.index = index
         self.ignores_status = ignore_status
@@ -147,7 +125,7 @@ class Availability:
         self.log: list[Integers] = []
         self.base = 0
         self.counts: dict[Content, KeptCount] = {}
-        self.kinds: KernelKinds | None = None
+        self.kinds: StateKinds | None = None
 
     def set_units(self, units: Integers) -> None:
         """Set the free units of all leaf pools, and make the views of each type."""
@@ -188,7 +166,7 @@ class Availability:
         With `counts_only` the copy has the numbers of free units of a leaf pool but not their ids.  This
         suffices for a what-if, unless a request names units by `id` or shares them.
         """
-        twin: Availability = object.__new__(Availability)
+        twin: Availability = Availability.__new__(Availability)
         twin.index = self.index
         twin.ignores_status = self.ignores_status
         twin.set_units(self.units.copy())
@@ -477,7 +455,7 @@ class Availability:
         if any(hold.type == kind and hold.ordinals is not targets for hold in selection.holds):
             self.idle = None  # targets that came up while a vertex above them was held
 
-    def _note(self, targets: Integers, *, counted: bool = False) -> None:
+    def _note(self, targets: Integers, counted: bool = False) -> None:
         """Log that targets changed, for the counts that are kept; the kernel may have `counted` them.
 
         Without counts nothing is logged: the first count is taken of the state as it is.

@@ -2,10 +2,12 @@
 cimport cython
 
 from simsched.match.kernel cimport Kernel
+from simsched.match.kernel_kinds cimport KernelKinds
+from simsched.match.state.availability cimport Availability
 from simsched.match.state.free_runs cimport FreeRuns
 
 cdef class Plan:
-    cdef object _available, _kinds
+    cdef Availability _available
     cdef list _ends, _jobs
     cdef public bint counts_only, keeps_ids
     cdef readonly bint all_up
@@ -13,6 +15,7 @@ cdef class Plan:
     cdef readonly object index, outages
     cdef readonly dict total, held, until
     cdef readonly FreeRuns runs
+    cdef readonly KernelKinds kinds
     cdef readonly Kernel kernel
     cdef readonly list profiles
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from math import nextafter
-from typing import TYPE_CHECKING, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 import numpy as np
 
@@ -19,20 +19,18 @@ from simsched.match.state.run_selection import RunSelection
 from simsched.match.state.selection import split, with_arrays
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, KeysView, Sequence
+    from collections.abc import Iterable, Iterator, KeysView, Sequence
 
     from simsched.arrays import Integers
     from simsched.graph.index.index import Index
-    from simsched.match.counted_kinds import CountedKinds
-    from simsched.match.flat_kinds import FlatKinds
     from simsched.match.kernel import Kernel
+    from simsched.match.kernel_kinds import KernelKinds
     from simsched.match.requests.request import Request
     from simsched.match.state.availability import Availability
     from simsched.match.state.run_selection import UnitKind
     from simsched.match.state.selection import Selection
     from simsched.schedule.profile import Profile
 
-Kinds = TypeVar("Kinds", "CountedKinds", "FlatKinds")
 Moment: TypeAlias = "tuple[float, list[int]]"
 """A time in seconds, and the jobs that are expected to end then."""
 
@@ -65,7 +63,8 @@ class Plan:
     counts_only : whether a what-if needs only numbers of free units, not their ids (`Availability.copy`).
     keeps_ids : whether ids are always needed, because a calendar closes units by id.
     runs : the free units as runs, where that is the state of the cluster; else None.
-    kernel : follows the claims, where one counts the requests of the run (`count`); else None.
+    kinds : the kinds of requests of the run, once a supply counts them (`count`); else None.
+    kernel : counts them, and follows the claims; else None.
     profiles : follow the claims and the expected ends (`follow`), until the status of targets changes.
     """
 
@@ -76,7 +75,7 @@ class Plan:
         self.total = available.total
         self._available = available
         self.runs: FreeRuns | None = None
-        self._kinds: CountedKinds | FlatKinds | None = None
+        self.kinds: KernelKinds | None = None
         self.kernel: Kernel | None = None
         self.held: dict[int, Selection] = {}
         self.all_up = bool(available.up.all())
@@ -122,19 +121,16 @@ class Plan:
         if free and self.all_up and not self.held and self.idle == targets:
             self.runs = FreeRuns(kind, targets, total)
 
-    def count(self, make: Callable[[], Kinds]) -> Kinds:
-        """Return the kinds of requests in a kernel that follows the claims from now on."""
-        if self._kinds is None:
-            self._kinds = kinds = make()
-            self.kernel = kinds.kernel
-            for job, selection in self.held.items():
-                self.kernel.start(job, selection)
-            kinds.recount()
-        return cast("Kinds", self._kinds)
+    def count(self, kinds: KernelKinds) -> None:
+        """Let a kernel that counts the kinds of requests follow the claims from now on."""
+        self.kinds, self.kernel = kinds, kinds.kernel
+        for job, selection in self.held.items():
+            self.kernel.start(job, selection)
+        kinds.recount()
 
     def forget_counts(self) -> None:
         """Count the requests of the run anew when they are asked for: there are others."""
-        self._kinds = self.kernel = self._available.kinds = None
+        self.kinds = self.kernel = self._available.kinds = None
         self.profiles.clear()
 
     def follow(self, profile: Profile, now: float) -> None:
@@ -152,8 +148,8 @@ class Plan:
     def recount(self) -> None:
         """Recount what is counted after targets went down or up, or part of a claim was released."""
         self.idle = idle_targets(self.available)
-        if self._kinds is not None:
-            self._kinds.recount()
+        if self.kinds is not None:
+            self.kinds.recount()
 
     def claim(self, job: int, selection: Selection, end: float) -> None:
         """Start a job on `selection`; its expected end is `end` (seconds; inf if unknown)."""
@@ -296,9 +292,9 @@ class Plan:
         assert len(self._ends) == len(self._jobs) == len(self.held) == len(self.until)
         assert set(self._jobs) == set(self.held)
         assert all(self.until[job] == end for end, job in self.running())
-        if self._kinds is not None:
-            assert self._kinds.kernel.claims.keys() == self.held.keys()
-            self._kinds.check()
+        if self.kinds is not None:
+            assert self.kinds.kernel.claims.keys() == self.held.keys()
+            self.kinds.check()
         if self.runs is not None:
             claims = cast("Iterable[RunSelection]", self.held.values())
             assert self.idle == self.runs.check(claims, len(self.index))

@@ -299,8 +299,6 @@ class Growth:
             if not all(request is None or is_of_units(request, single, index) for request in joined.requests):
                 assert engine.plan.available  # the first free units no longer serve each request
             engine.plan.forget_counts()
-            for group in engine.queues:
-                group.context.supply.forget_counts()
         if joined.moved or joined.counted >= Counted.AGAIN:
             self.renew(forget=joined.counted is Counted.SWITCHED)
         engine.queues.enroll(joined)

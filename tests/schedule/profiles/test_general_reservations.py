@@ -10,9 +10,9 @@ import pytest
 import simsched as ss
 from simsched.formats.rfc.idset import Idset
 from simsched.schedule import graph_supply
-from simsched.schedule.graph_supply import GraphSupply
 from simsched.schedule.profiles.general_reservations import GeneralReservations
 from simsched.simulation.outages.outages import DRAIN, MAINTENANCE, Outage
+from tests.reference.plain_supply import SearchedSupply
 
 SHAPES = {
     "tiny": [
@@ -95,7 +95,7 @@ class Patient(GeneralReservations):
 )
 def test_sums_and_room_rule_out_nothing_that_the_matcher_would_find(cluster, options, monkeypatch):
     machine, workload = ss.load_cluster(cluster), crowd(cluster, 1)
-    monkeypatch.setattr(GraphSupply, "_counts_all", lambda _: False)
+    monkeypatch.setattr(graph_supply, "GraphSupply", SearchedSupply)
     run = ss.simulate(machine, workload, **options)
     Patient.booked = 0
     monkeypatch.setattr(graph_supply, "GeneralReservations", Patient)
