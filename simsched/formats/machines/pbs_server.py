@@ -475,7 +475,8 @@ def _policy(
         elif side is not None and name in _SIZES:
             size = notes.whole(value, key, place)
             if size is not None:
-                sizes.setdefault(side, {})[_SIZES[name]] = size
+                own, narrower = sizes.setdefault(side, {}), min if side == "max" else max
+                own[_SIZES[name]] = narrower(size, own.get(_SIZES[name], size))
         elif (
             key.lower() not in _READ
             and not (of_queue and _required(key, value))

@@ -192,6 +192,16 @@ def test_each_value_of_a_default_chunk_is_required_or_named():
     ]
 
 
+@pytest.mark.parametrize("names", [("nodes", "nodect"), ("nodect", "nodes")])
+def test_of_two_limits_on_one_size_the_narrower_counts(names):
+    lines = "create queue work\n"
+    for table, numbers in (("resources_max", (4, 8)), ("resources_min", (3, 2))):
+        lines += "".join(f"set queue work {table}.{names[at]} = {numbers[at]}\n" for at in (0, 1))
+    found = read_pbs_queues(lines, "q")
+    sizes = found.config["queues"]["work"]["policy"]["limits"]["job-size"]
+    assert sizes == {"max": {"nnodes": 4}, "min": {"nnodes": 3}}
+
+
 def test_nodes_of_qmgr_and_queues_of_qstat():
     text = "create node n1 Mom=n1.lab\nset node n1 state = free\nset node n1 resources_available.ncpus = 8\n"
     assert facts(read_pbs_queues(text, "q"))[0][:2] == (("n1",), 8)

@@ -253,8 +253,8 @@ _DATABASE = {
     "defqos": ("DefaultQOS", "the QOS of jobs that name none: a log states that of each job"),
 }
 _USED_KEYS = """
-    account adminlevel cluster comment coordinators defaultaccount defaultwckey defqos description descr
-    fairshare flags gracetime
+    account adminlevel cluster comment coordinator coordinators defaultaccount defaultwckey defqos description
+    descr fairshare flags gracetime
     grpjobs grpsubmit grptres grptresmins grptresrunmins id lft limitfactor lineage maxjobs
     maxjobspa maxjobspu maxsubmit maxsubmitpa maxsubmitpu maxtres maxtresmins maxtrespa maxtrespu
     maxtresrunminsperaccount maxtresrunminsperuser maxwall name org organization parent parentid parentname
