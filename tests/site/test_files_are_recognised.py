@@ -437,3 +437,11 @@ def test_digits_in_job_objects_have_one_error(tmp_path):
     (tmp_path / "j.xml").write_text(job.format("1" * 5000))
     with pytest.raises(FormatError, match=r"j\.xml:1:\d+: StartTime .* has more than 18 digits"):
         ss.load_workload(tmp_path / "j.xml")
+
+
+def test_the_lines_of_a_slurm_conf_may_be_in_any_order_without_blank_lines(tmp_path):
+    settings = "ReturnToService=0\nSchedulerType=sched/builtin\nSlurmctldPort=6817\nSlurmdPort=6818\n"
+    text = f"{CONF}{settings}SwitchType=switch/none\nWaitTime=0\n"
+    (tmp_path / "cluster.conf").write_text(text)
+    site = ss.import_site(tmp_path / "cluster.conf")
+    assert (len(site.cluster.index), site.config["queue-policy"]) == (4, "fcfs")

@@ -138,6 +138,13 @@ def test_memory_is_in_the_machine_if_slurm_counts_it(tmp_path, select, counted):
     assert len(said) == (0 if counted else 1)
 
 
+@pytest.mark.parametrize("select", ["", "SelectType=select/cons_tres", "SelectType=select/linear"])
+def test_a_select_type_that_is_not_stated_is_assumed(tmp_path, select):
+    site = imported(tmp_path, f"ClusterName=c\n{select}\nNodeName=n1 CPUs=8\n")
+    said = [text for text in notes(site, "assumed") if text.startswith("no SelectType")]
+    assert len(said) == (0 if select else 1)
+
+
 # --- limits -----------------------------------------------------------------------------------
 
 CONF = """\

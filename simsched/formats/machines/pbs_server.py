@@ -346,8 +346,7 @@ _SIZES = {
     "ngpus": "ngpus", "gpus": "ngpus",
 }  # fmt: skip
 _READ = ("queue_type", "enabled", "started", "priority", "from_route_only", "default_queue")
-_REQUIRED = ("default_chunk.", "resources_default.neednodes")
-"""The beginnings of attributes that state what nodes of a queue have."""
+_CHUNK = "default_chunk."
 _TRUE = {"true", "t", "1", "y", "yes"}
 MOST = 2**31
 
@@ -425,7 +424,7 @@ def _config(queues: Mapping[str, Attributes], server: Attributes, notes: NoteCol
     if not found:
         return {}
     default, place = server.get("default_queue", ("", ""))
-    policy = _policy(server, notes, **({"queue": default} if default in found else {}))
+    policy = _policy(server, notes, {"queue": default} if default in found else {}, of_queue=False)
     if default and default not in queues:
         notes.fault(f"the default queue {clip(default)!r} does not exist", place, ", ".join(found))
     elif default and default not in found:
@@ -439,12 +438,8 @@ def _queue(attributes: Attributes, notes: NoteCollector) -> dict[str, Any]:
     found: dict[str, Any] = {}
     requires: list[str] = []
     for key, (value, place) in attributes.items():
-        if key in ("default_chunk.Qlist", "resources_default.neednodes"):
-            requires += [word.strip() for word in value.split(",")]
-        elif key.startswith("default_chunk.") and not re.fullmatch(r"\d+\w*", value):
-            name = key.removeprefix("default_chunk.")
-            requires.append(name if value.lower() == "true" else f"{name}={value}")
-        elif key.lower() == "priority":
+        requires += _required(key, value)
+        if key.lower() == "priority":
             if re.fullmatch(r"[+-]?\d{1,9}", value):
                 found["priority"] = int(value)
             else:
@@ -452,11 +447,23 @@ def _queue(attributes: Attributes, notes: NoteCollector) -> dict[str, Any]:
     names = usable_properties(requires, next(iter(attributes.values()), ("", ""))[1], notes)
     if names:
         found["requires"] = list(names)
-    policy = _policy(attributes, notes)
+    policy = _policy(attributes, notes, {}, of_queue=True)
     return {**found, "policy": policy} if policy else found
 
 
-def _policy(attributes: Attributes, notes: NoteCollector, **system: str) -> dict[str, Any]:
+def _required(key: str, value: str) -> list[str]:
+    """Return the properties that an attribute of a queue requires of the nodes of its jobs."""
+    name = key.removeprefix(_CHUNK)
+    if name == "Qlist" or key == "resources_default.neednodes":
+        return [word.strip() for word in value.split(",")]
+    if name == key or value.lower() == "false" or re.fullmatch(r"\d+\w*", value):
+        return []
+    return [name if value.lower() == "true" else f"{name}={value}"]
+
+
+def _policy(
+    attributes: Attributes, notes: NoteCollector, system: Mapping[str, str], *, of_queue: bool
+) -> dict[str, Any]:
     """Return limits and defaults of a queue or of the server."""
     sizes: dict[str, dict[str, int]] = {}
     times: dict[str, float | None] = {}
@@ -468,8 +475,13 @@ def _policy(attributes: Attributes, notes: NoteCollector, **system: str) -> dict
         elif side is not None and name in _SIZES:
             size = notes.whole(value, key, place)
             if size is not None:
-                sizes.setdefault(side, {})[_SIZES[name]] = size
-        elif key.lower() not in _READ and not key.startswith(_REQUIRED):
+                own, narrower = sizes.setdefault(side, {}), min if side == "max" else max
+                own[_SIZES[name]] = narrower(size, own.get(_SIZES[name], size))
+        elif (
+            key.lower() not in _READ
+            and not (of_queue and _required(key, value))
+            and (key, value) != (f"{_CHUNK}ncpus", "1")  # as PBS itself has it
+        ):
             notes.left_out(f"{key} of queues or the server", place)
     return policy_of(times.get("resources_max"), sizes, times.get("resources_default"), **system)
 

@@ -362,6 +362,8 @@ def _units(text: str) -> Iterator[_Unit]:
             key = start["key"].lower()
             if (start["blank"] or start["index"]) and (config or is_printed):
                 name = "" if config else "config"
+            elif unit.record and key in _CONF and key not in _INSIDE:
+                name = "conf"  # the lines of a slurm.conf may be in any order, without blank lines
             elif own and (not fresh or (line[0] in " \t" and unit.kind in _RECORDS)):
                 name = ""
             elif key in _CONF:

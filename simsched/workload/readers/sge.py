@@ -35,7 +35,7 @@ _MILLISECONDS = 10**11
 """Times beyond this number are milliseconds, as Univa Grid Engine writes them."""
 _NONE = frozenset(("", "infinity", "inf", "none", "0", "0:0:0", "00:00:00"))
 """Values of a resource that are no limit."""
-_RESOURCE = re.compile(r"(?:^|[ ,])(h_rt|h_vmem)=([^ ,]+)")
+_RESOURCE = re.compile(r"(?:^|[ ,])([A-Za-z_][\w.-]*)=([^ ,]+)")
 
 
 def read_sge(lines: Iterable[str], reading: ReadOptions | None = None) -> Workload:
@@ -93,6 +93,9 @@ def _add(gather: Gather, number: str, cells: list[str], category: str, line: str
         text = wanted.get(key, "")
         if found is None and text.lower() not in _NONE:
             gather.unread(number, key, text, f"cannot be read: the job has {effect}")
+    for key, text in wanted.items():
+        if key not in ("h_rt", "h_vmem"):
+            gather.unread(number, key, text, "not used")
     flat = Flat(procs=slots or None, memory=size[0] if size else None)
     places = {"user": _OWNER, "group": _GROUP, "queue": _QUEUE, "bank": _PROJECT, "name": _NAME}
     texts: dict[str, Any] = {

@@ -78,6 +78,11 @@ def test_a_dump_has_the_accounts_above_others():
     assert any({**bob, "each": "job", "duration": time, "over": "hold"} in found for time in ("1.5d", "36h"))
 
 
+def test_the_coordinator_of_an_account_in_a_dump_is_no_limit():
+    text = DUMP + "User - 'bea':Coordinator='bio':DefaultAccount='bio'\n"
+    assert not [note.text for note in describe_text(text, "file").notes if "coordinator" in note.text]
+
+
 ROWS = [
     ("root", "", "", ""),
     (" phys", "", "cpu=16", ""),

@@ -164,6 +164,44 @@ def test_queues_of_qmgr_become_a_configuration():
     assert found.recipe.groups == ()
 
 
+CHUNKS = """\
+create queue work
+set queue work queue_type = Execution
+set queue work default_chunk.grouped = false
+set queue work default_chunk.fast = True
+set queue work default_chunk.ncpus = 4
+set queue work default_chunk.rack = r1
+set queue work enabled = True
+set queue work started = True
+set server default_queue = work
+set server default_chunk.ncpus = 1
+set server default_chunk.rack = r2
+set server resources_default.neednodes = all
+"""
+
+
+def test_each_value_of_a_default_chunk_is_required_or_named():
+    found = read_pbs_queues(CHUNKS, "q")
+    # no node has a property for a resource that is false, so a queue that required one had no nodes
+    assert found.config["queues"]["work"]["requires"] == ["fast", "rack=r1"]
+    assert [(note.where, note.text) for note in found.notes if note.kind == "left out"] == [
+        ("q:3", "default_chunk.grouped of queues or the server"),
+        ("q:5", "default_chunk.ncpus of queues or the server"),
+        ("q:11", "default_chunk.rack of queues or the server"),
+        ("q:12", "resources_default.neednodes of queues or the server"),
+    ]
+
+
+@pytest.mark.parametrize("names", [("nodes", "nodect"), ("nodect", "nodes")])
+def test_of_two_limits_on_one_size_the_narrower_counts(names):
+    lines = "create queue work\n"
+    for table, numbers in (("resources_max", (4, 8)), ("resources_min", (3, 2))):
+        lines += "".join(f"set queue work {table}.{names[at]} = {numbers[at]}\n" for at in (0, 1))
+    found = read_pbs_queues(lines, "q")
+    sizes = found.config["queues"]["work"]["policy"]["limits"]["job-size"]
+    assert sizes == {"max": {"nnodes": 4}, "min": {"nnodes": 3}}
+
+
 def test_nodes_of_qmgr_and_queues_of_qstat():
     text = "create node n1 Mom=n1.lab\nset node n1 state = free\nset node n1 resources_available.ncpus = 8\n"
     assert facts(read_pbs_queues(text, "q"))[0][:2] == (("n1",), 8)

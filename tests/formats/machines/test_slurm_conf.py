@@ -305,6 +305,16 @@ def test_equal_nodes_are_one_group_however_they_are_written():
     assert [group.hosts for group in found.recipe.groups] == [("n0", "n2", "n4", "n1", "n3", "n5")]
 
 
+def test_the_names_of_a_template_are_not_nodes_and_partitions():
+    text = "NodeName={{ node }} CPUs=4\nNodeName=n1 CPUs=8\nPartitionName={%p%} Nodes=n1\n"
+    found = read(text, {})
+    assert [group.hosts for group in found.recipe.groups] == [("n1",)]
+    assert "queues" not in found.config
+    said = [note.text for note in found.notes if "template" in note.text]
+    assert said[0].startswith("the name '{{' is that of a template")
+    assert len(said) == 2
+
+
 # --- partitions
 
 
@@ -317,7 +327,7 @@ def queue(keys, lines="NodeName=n[1-4] CPUs=1 Features=big"):
     ("keys", "limits"),
     [
         ("MaxTime=90", {"duration": "90m"}),
-        ("MaxTime=90:30", {"duration": "90.5m"}),
+        ("MaxTime=90:30", {"duration": "91m"}),  # slurmctld keeps minutes, rounded up
         ("MaxTime=8:00:00", {"duration": "8h"}),
         ("MaxTime=1-12", {"duration": "36h"}),
         ("MaxTime=7-00:00:00", {"duration": "7d"}),
@@ -328,6 +338,24 @@ def queue(keys, lines="NodeName=n[1-4] CPUs=1 Features=big"):
 def test_limits(keys, limits):
     found = queue(f"Nodes=ALL {keys}")[0]
     assert found.get("policy", {}).get("limits") == limits
+
+
+def test_a_priority_is_the_tier_and_the_factor_whatever_else_is_stated():
+    lines = """\
+PriorityWeightPartition=1000
+NodeName=n1 CPUs=1
+PartitionName=DEFAULT PriorityTier=5 PriorityJobFactor=4
+PartitionName=a Nodes=n1
+PartitionName=b Nodes=n1 Priority=9
+PartitionName=c Nodes=n1 Priority=9 PriorityTier=3 PriorityJobFactor=2
+PartitionName=DEFAULT Priority=7
+PartitionName=d Nodes=n1 PriorityTier=3
+"""
+    found = read(lines, {})
+    tiers = {name: table["priority"] for name, table in found.config["queues"].items()}
+    assert tiers == {"a": 5, "b": 9, "c": 9, "d": 7}
+    factors = found.config["priority"]["factors"]["queue"]["values"]
+    assert factors == {"a": 4, "b": 9, "c": 9, "d": 7}
 
 
 @pytest.mark.parametrize(

@@ -173,6 +173,11 @@ UNLIMITED = '0 0 some 1024 1000 "" "" 0'
         (read_sge, sge(category="-l h_rt=INFINITY,h_vmem=infinity"), []),
         (
             read_sge,
+            sge(category="-u ada -l arch=lx,gpu=2,h_rt=60 -pe mpi 16"),
+            ["arch=lx (accounting:1), gpu=2 (accounting:1): not used"],
+        ),
+        (
+            read_sge,
             sge(category="-l h_rt=soon,h_vmem=2Q"),
             [
                 "h_rt=soon (accounting:1): cannot be read: the job has no limit",

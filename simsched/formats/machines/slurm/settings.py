@@ -489,6 +489,12 @@ class Settings:
     def _note_selection(self) -> None:
         parameters = self.get("selecttypeparameters")
         where = self.where("selecttypeparameters") or self.where("selecttype")
+        if not self.get("selecttype") and self.lists_all:
+            text = (
+                "no SelectType: jobs share nodes (select/cons_tres), the default of newer versions; "
+                "that of Slurm 22.05 and before is select/linear, which gives whole nodes"
+            )
+            self.notes.assumed(text, where)
         if not self.counts_memory:
             what = parameters.upper() or self.get("selecttype")
             text = (

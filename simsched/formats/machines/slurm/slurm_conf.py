@@ -207,7 +207,11 @@ def _add(line: Line, records: SlurmRecords, notes: NoteCollector) -> None:
                 text = f"{config_keys.NODE[key]}={clip(line.values[key])} ({meaning})"
                 notes.left_out(text, line.where, cause=f"node {key}")
         values = records.defaults[line.kind] | own
-        if name.upper() == "DEFAULT":
+        if "{{" in name or "{%" in name:
+            notes.fault(
+                f"the name {clip(name)!r} is that of a template", line.where, "the file that it makes"
+            )
+        elif name.upper() == "DEFAULT":
             records.defaults[line.kind] = values
         elif line.kind == "partitionname":
             for one in name.split(","):

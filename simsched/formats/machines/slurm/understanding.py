@@ -253,8 +253,8 @@ _DATABASE = {
     "defqos": ("DefaultQOS", "the QOS of jobs that name none: a log states that of each job"),
 }
 _USED_KEYS = """
-    account adminlevel cluster comment coordinators defaultaccount defaultwckey defqos description descr
-    fairshare flags gracetime
+    account adminlevel cluster comment coordinator coordinators defaultaccount defaultwckey defqos description
+    descr fairshare flags gracetime
     grpjobs grpsubmit grptres grptresmins grptresrunmins id lft limitfactor lineage maxjobs
     maxjobspa maxjobspu maxsubmit maxsubmitpa maxsubmitpu maxtres maxtresmins maxtrespa maxtrespu
     maxtresrunminsperaccount maxtresrunminsperuser maxwall name org organization parent parentid parentname
@@ -771,7 +771,7 @@ class _Understanding:
         """Return the run options and the queues."""
         factors: dict[str, float] = {}
         for name, keys in self.partitions.items():
-            factor = keys.number("priorityjobfactor", "priority")
+            factor = keys.number("priority", "priorityjobfactor")
             factors[name] = 1 if factor is None else factor
         config = self.settings.run_options(factors, limits.qos)
         queues: dict[str, dict[str, Any]] = {}
@@ -853,15 +853,17 @@ _NO_EFFECT = frozenset({"all", "no", "0", "default", *NO_LIMIT})
 
 def queue_of(name: str, keys: Keys) -> dict[str, Any]:
     """Return the queue of a partition without its nodes; ``priority`` is always present."""
-    tier = keys.number("prioritytier", "priority")
-    longest, sizes = keys.time("maxtime"), dict[str, Any]()
+    tier = keys.number(
+        "priority", "prioritytier"
+    )  # slurmctld takes Priority for both, whatever else is stated
+    longest, usual = _minutes(keys, "maxtime"), _minutes(keys, "defaulttime")
+    sizes = dict[str, Any]()
     for key, side, trivial in (("maxnodes", "max", -1), ("minnodes", "min", 1)):
         number = None if keys.stated(key).lower() in NO_LIMIT else keys.number(key, most=MOST_NODES)
         if number is not None and number > trivial:  # a minimum of one node is not a limit
             sizes[side] = {"nnodes": number}
             text = "MaxNodes and MinNodes count the nodes of a request, and one for a request of cores alone"
             keys.assumed(text)
-    usual = keys.time("defaulttime")
     if usual is not None and longest is not None and usual > longest:
         # Slurm gives such a job MaxTime; a default above a limit refuses it, as in Flux
         given = keys.stated("defaulttime")
@@ -892,6 +894,12 @@ def queue_of(name: str, keys: Keys) -> dict[str, Any]:
         text = f"{of}OverSubscribe={_sharing(keys).upper()} (jobs share cores; here each core has one job)"
         keys.left_out(text, cause="partition oversubscribe")
     return queue
+
+
+def _minutes(keys: Keys, key: str) -> float | None:
+    """Return the seconds of a time limit as slurmctld keeps it: in whole minutes, rounded up."""
+    seconds = keys.time(key)
+    return seconds if seconds is None or seconds == inf else -(-seconds // 60) * 60
 
 
 def is_exclusive(keys: Keys) -> bool:
