@@ -19,6 +19,8 @@ except ModuleNotFoundError:  # compiled in place
 ROOT = Path(__file__).resolve().parent
 #: The modules whose types are in a ``.pxd`` beside each.
 SOURCES = sorted(file.relative_to(ROOT).with_suffix(".py") for file in ROOT.glob("simsched/**/*.pxd"))
+#: The code of arrays, which all of them share.
+SHARED = "simsched.match.compiled_arrays"
 DIRECTIVES = {
     "language_level": 3,
     "annotation_typing": False,  # the types are in the .pxd beside each
@@ -43,10 +45,16 @@ def compiled(root: Path = ROOT, *, checked: bool = False) -> list[Path]:
             Extension(".".join(source.with_suffix("").parts), [str(root / source)], extra_compile_args=flags)
             for source in SOURCES
         ]
+        extensions.append(Extension(SHARED, [f"{SHARED.rpartition('.')[2]}.c"], extra_compile_args=flags))
         directives = DIRECTIVES | ({"boundscheck": True, "initializedcheck": True} if checked else {})
         try:
             modules = cythonize(
-                extensions, build_dir=folder, compiler_directives=directives, quiet=True, force=True
+                extensions,
+                build_dir=folder,
+                compiler_directives=directives,
+                shared_utility_qualified_name=SHARED,
+                quiet=True,
+                force=True,
             )
             command = build_ext(Distribution({"name": "simsched", "ext_modules": modules}))
             command.build_lib, command.build_temp, command.parallel = str(root), folder, True
