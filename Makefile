@@ -83,7 +83,7 @@ KERNEL = $(TYPED) $(TYPED:.pxd=.py) hatch_build.py
 
 # One stamp an extra: the demo does not wait for the test tools.
 $(VENV)/run.stamp: pyproject.toml $(KERNEL) | $(BIN)/python
-	@echo "make: installing simsched and its libraries into $(VENV); this takes about a minute, once" >&2
+	@echo "make: installing simsched and its libraries into $(VENV); this takes a minute or two, once" >&2
 	$(PIP) install --editable ".[plot]"
 	@touch $@
 

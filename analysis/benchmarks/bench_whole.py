@@ -147,7 +147,8 @@ def process(python: str, arguments: list[str], folder: Path) -> dict[str, Any]:
         "print(used.ru_utime + used.ru_stime, used.ru_maxrss // 1024, done.returncode);"
         "print(done.stderr[-400:], file=sys.stderr) if done.returncode else None"
     )
-    command = [str(Path(python).absolute()), "-m", "simsched", "run", *arguments, "-o", str(folder / "run"), "--quiet"]
+    own = [str(Path(python).absolute()), "-m", "simsched"]
+    command = [*own, "run", *arguments, "-o", str(folder / "run"), "--quiet"]
     # As in daily use, modules are compiled to bytecode once.
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
     done = subprocess.run(
