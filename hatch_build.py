@@ -47,23 +47,26 @@ def compiled(root: Path = ROOT, *, checked: bool = False) -> list[Path]:
         ]
         extensions.append(Extension(SHARED, [f"{SHARED.rpartition('.')[2]}.c"], extra_compile_args=flags))
         directives = DIRECTIVES | ({"boundscheck": True, "initializedcheck": True} if checked else {})
+        modules = cythonize(
+            extensions,
+            build_dir=folder,
+            compiler_directives=directives,
+            shared_utility_qualified_name=SHARED,
+            quiet=True,
+            force=True,
+        )
+        command = build_ext(Distribution({"name": "simsched", "ext_modules": modules}))
+        command.build_lib, command.build_temp, command.parallel = str(root), folder, True
+        command.ensure_finalized()
+        libraries = [Path(file) for file in command.get_outputs()]
         try:
-            modules = cythonize(
-                extensions,
-                build_dir=folder,
-                compiler_directives=directives,
-                shared_utility_qualified_name=SHARED,
-                quiet=True,
-                force=True,
-            )
-            command = build_ext(Distribution({"name": "simsched", "ext_modules": modules}))
-            command.build_lib, command.build_temp, command.parallel = str(root), folder, True
-            command.ensure_finalized()
             command.run()
         except (CCompilerError, ExecError, PlatformError) as error:
             print(f"simsched: the kernel is not compiled, and runs are slower: {error}", file=sys.stderr)
+            for library in libraries:  # compiled modules do not work beside modules that are not
+                library.unlink(missing_ok=True)
             return []
-        return [Path(file) for file in command.get_outputs()]
+        return libraries
 
 
 class KernelHook(BuildHookInterface):  # type: ignore[misc]

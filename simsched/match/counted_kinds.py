@@ -223,7 +223,7 @@ class CountedKinds(KernelKinds):
             ids_ascend(name, index) for name in self._types
         )
         places = policy.static and not policy.whole_nodes and not by_ids
-        placed = [
+        placed = [  # without bool, Cython 3.3.1 makes code that crashes
             bool(demand >= 0 and places and request is not None and request.simple is not None)
             for request, (demand, _) in zip(requests, kinds, strict=True)
         ]
