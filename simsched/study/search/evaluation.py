@@ -94,6 +94,8 @@ class AcceptanceRule:
 
     def met(self, target: SizingTarget, values: tuple[float, ...]) -> bool:
         """Whether the values of all seeds keep a target's bound."""
+        if all(map(math.isinf, values)):  # no seed has a job that matches the query
+            return True
         if self.criterion != EVERY and any(map(math.isnan, values)):
             return False
         if self.criterion == CONFIDENT and not math.isfinite(self.interval(values).low):
