@@ -236,24 +236,6 @@ def test_a_policy_of_all_queues_holds_where_a_queue_says_nothing():
     assert spans(found)["A"] == (0, 3)
 
 
-def test_a_policy_without_queues_is_that_of_all_jobs():
-    found = run(
-        CLUSTER,
-        job("A", 0, "slot=1/core", 9, float("inf")),
-        job("B", 0, "slot=1/core", 15),
-        **from_document(
-            {
-                "policy": {
-                    "limits": {"duration": "10s"},
-                    "jobspec": {"defaults": {"system": {"duration": "3s"}}},
-                }
-            }
-        ),
-    )
-    assert results(found) == {"A": "TIMEOUT", "B": "FAILED"}
-    assert spans(found)["A"] == (0, 3)
-
-
 def test_a_virtual_queue_may_be_everywhere_and_always_open():
     queues = Queues.from_dict(
         {"day": {"hosts": "n0", "closed": [[0, 9]]}, "all": {"parent": "day", "hosts": "all", "closed": []}}
@@ -282,6 +264,7 @@ def test_a_virtual_queue_may_be_everywhere_and_always_open():
             {"queues": {"a": {}}, "policy": {"jobspec": {"defaults": {"system": {"queue": "b"}}}}},
             "does not exist",
         ),
+        ({"policy": {}}, "no queues"),
         ({"queues": {"a": {}}, "policy": {"limit": {}}}, "unknown key 'limit'"),
         ({"queues": {"a": {"parent": []}}}, "is not another queue"),
         ({"queues": {"a": {"priority": 10**30}}}, "is out of range"),

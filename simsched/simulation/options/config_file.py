@@ -81,9 +81,24 @@ def _with_accounts(document: dict[str, Any], where: str) -> dict[str, Any]:
 
 
 def queue_document(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a configuration, ours or that of Flux, without the tables that say nothing about queues."""
-    return {
+    """Return a configuration, ours or that of Flux, without the tables that say nothing about queues.
+
+    A policy without queues is that of one queue, which Flux gives no name and simsched calls ``default``.
+    """
+    found = {
         key: value
         for key, value in document.items()
         if key not in ("resource", *OTHER_TABLES) and not str(key).startswith("sched-")
     }
+    if document.get("queues"):
+        return found
+    policy = found.pop("policy", None)
+    found.pop("queues", None)
+    if not policy:
+        return found
+    system = policy
+    for key in ("jobspec", "defaults", "system"):
+        system = system.get(key, {}) if isinstance(system, dict) else None
+    if isinstance(system, dict):  # else the reader reports what is not a table
+        policy = {**policy, "jobspec": {"defaults": {"system": {**system, "queue": "default"}}}}
+    return {**found, "queues": {"default": {}}, "policy": policy}

@@ -340,24 +340,12 @@ def from_document(document: Mapping[str, Any], where: str = "config") -> dict[st
         found["queue_options"] = owned[POLICY_OPTIONS]
     if found.get("priority") is not None:
         found.setdefault("order", MULTIFACTOR)
-    policy = given.get("policy", {})
     if "queues" in given:
+        policy = given.get("policy", {})
         found["queues"] = Queues.from_dict(given["queues"], policy=policy, where=f"{where}: queues")
-    elif policy:
-        found["queues"] = Queues.from_dict(
-            {"default": {}}, policy=_for_all_jobs(policy), where=f"{where}: queues"
-        )
+    elif "policy" in given:
+        raise ConfigError("a policy for queues, but no queues", where=f"{where}: policy")
     return found
-
-
-def _for_all_jobs(policy: Any) -> Any:
-    """Return a policy without queues, as that of one queue, which Flux gives no name."""
-    system = policy
-    for key in ("jobspec", "defaults", "system"):
-        system = system.get(key, {}) if isinstance(system, dict) else None
-    if not isinstance(system, dict):  # the reader reports what is not a table
-        return policy
-    return {**policy, "jobspec": {"defaults": {"system": {**system, "queue": "default"}}}}
 
 
 def make_config(**options: Any) -> RunConfig:
