@@ -28,6 +28,7 @@ DIRECTIVES = {
     "wraparound": False,
     "initializedcheck": False,
     "cdivision": True,
+    "nonecheck": True,  # a policy of another package may hand over None
     "show_performance_hints": False,  # of what runs once
 }
 

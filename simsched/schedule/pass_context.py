@@ -151,11 +151,13 @@ class PassContext:
         `selection` is the result of `fit` or `Shadow.fit_beside`; `backfilled` says that the job passes a
         waiting one.  Return False if a limit does not allow the allocation, which may be more than the least
         that the request takes: the job is out of view until something is released.  TypeError without one;
-        ValueError for a job that is barred.
+        ValueError for a job that is barred or does not wait.
         """
         queue = self.queue
         if job in queue.barred:
             raise ValueError(f"start(job {job}) is over a limit (expected a job that is not in barred)")
+        if job not in queue:
+            raise ValueError(f"start(job {job}) got a job that does not wait (expected one of the queue)")
         if selection is None:
             raise TypeError(f"start(job {job}) got no selection (expected the result of fit, not None)")
         limits, plan = self.limits, self.plan

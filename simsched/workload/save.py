@@ -41,18 +41,15 @@ class Writer(NamedTuple):
 _NOT_BATSIM = (
     "jobspec", "urgency", "priority", "dependencies", "hold", "cancel_at", "deadline", "bank", "nodes",
     "queue", "group", "partition", "memory", "energy", "wait", "status", "preceding", "think_time",
-    "nodelist",
+    "nodelist", "qos", "array_task",
 )  # fmt: skip
-
-_OWN = ("qos", "array_task")
-"""Fields that no format holds but our own, which lose nothing."""
 
 #: Name (``--to``) → writer.
 WRITERS = {
     "swf": Writer(
         "save", "write_swf", (".swf",),
         ("jobspec", "urgency", "priority", "dependencies", "hold", "cancel_at", "deadline", "bank", "nodes",
-         "energy", "nodelist"),
+         "energy", "nodelist", "qos", "array_task"),
     ),
     "batsim": Writer("readers.batsim", "write_batsim", (".json",), _NOT_BATSIM),
     "batsim4": Writer("readers.batsim", "write_batsim4", (), _NOT_BATSIM),
@@ -61,18 +58,18 @@ WRITERS = {
     "sacct": Writer(
         "save", "write_sacct", (".sacct",),
         ("urgency", "priority", "dependencies", "hold", "cancel_at", "deadline", "preceding", "think_time",
-         "energy", "nodelist"),
+         "energy", "nodelist", "qos", "array_task"),
     ),
     "flux-fiction": Writer(
         "save", "write_flux_fiction", (),
         ("urgency", "priority", "dependencies", "hold", "cancel_at", "deadline", "preceding", "think_time",
          "user", "group", "bank", "queue", "partition", "name", "memory", "energy", "wait", "status",
-         "nodelist"),
+         "nodelist", "qos", "array_task"),
     ),
     "sss": Writer(
         "readers.sss_jobs", "write_sss", (".xml",),
         ("urgency", "cancel_at", "preceding", "think_time", "nodes", "memory", "energy", "partition",
-         "nodelist"),
+         "nodelist", "array_task"),
         selects=True,
     ),
 }  # fmt: skip
@@ -138,7 +135,7 @@ def losses(workload: Workload, kind: str) -> list[str]:
     plain = {one.name: one.default for one in msgspec.structs.fields(Job)}
     found = []
     loses = WRITERS[kind].loses
-    for name in (*loses, *_OWN) if loses else ():
+    for name in loses:
         if name == "jobspec":
             lost = "Map" not in workload.header and any(
                 job.jobspec != Jobspec.from_shape(f"slot={demand(job.jobspec).procs}/core")

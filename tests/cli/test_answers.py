@@ -19,7 +19,7 @@ from simsched.workload.save import save_workload
 from tests.cli.test_bad_rules import EVERYTHING
 from tests.cli.test_check import LIMITS
 from tests.cli.test_forecast_live import PICTURE
-from tests.study.calibration.loglab import machine_and_log
+from tests.study.search.loglab import machine_and_log
 
 JOBS = """\
 jobs:

@@ -8,7 +8,7 @@ import pytest
 
 from simsched.cli import main
 from simsched.workload.save import save_workload
-from tests.study.calibration.loglab import machine_and_log
+from tests.study.search.loglab import machine_and_log
 
 
 @pytest.fixture(scope="module")

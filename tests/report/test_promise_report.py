@@ -12,7 +12,7 @@ from simsched.report.run_views import load_run
 from simsched.simulation.forecast.start_times import forecast, reserved_starts
 from simsched.simulation.simulate import simulate
 from simsched.workload.save import save_workload
-from tests.study.calibration.loglab import machine_and_log
+from tests.study.search.loglab import machine_and_log
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from simsched.simulation.simulate import simulate
 from simsched.study.stats import paired_difference
 from simsched.workload.save import save_workload
 from simsched.workload.transforms.resample import shake
-from tests.study.calibration.loglab import machine_and_log
+from tests.study.search.loglab import machine_and_log
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from simsched.study.grid import summary
 from simsched.study.study_result import load_study_result
 from simsched.study.sweep import sweep
 from simsched.workload.save import save_workload
-from tests.study.calibration.loglab import machine_and_log
+from tests.study.search.loglab import machine_and_log
 
 
 @pytest.fixture(scope="module")

@@ -458,7 +458,7 @@ def _required(key: str, value: str) -> list[str]:
         return [word.strip() for word in value.split(",")]
     if name == key or value.lower() == "false" or re.fullmatch(r"\d+\w*", value):
         return []
-    return [name if value.lower() == "true" else f"{name}={value}"]
+    return [name if value.lower() in _TRUE else f"{name}={value}"]
 
 
 def _policy(

@@ -109,7 +109,7 @@ def number_of_keys(text: str) -> int:
         for blanks before a colon, and an escaped quote or colon, which msgspec writes with other bytes.
     """
     escaped = "\\" in text and _QUOTE_OR_COLON.search(text)
-    if escaped or '" :' in text or "\t" in text or "\n" in text or "\r" in text:
+    if escaped or " :" in text or "\t" in text or "\n" in text or "\r" in text:
         raise ValueError
     return text.count('":')
 

@@ -689,8 +689,7 @@ def _scaling(answer: Answer) -> Iterator[str]:
 def _of_seeds(answer: Answer) -> str:
     seeds, others = answer.seeds, answer.seeds.count - 1
     if seeds.burst:
-        same = "all jobs are submitted at one instant: there is nothing to resample"
-        return f"{same}, and seeds change only failures and random choices" if others else same
+        return f"{seeds.drawn}, and seeds change only failures and random choices" if others else seeds.drawn
     if not others:
         return "one seed: the effect of chance is unknown"
     kind = ", which shows sensitivity and not other demand" if seeds.shake is not None else ""

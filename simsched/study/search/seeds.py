@@ -88,6 +88,8 @@ class Seeds:
     @property
     def drawn(self) -> str:
         """The demands of the seeds in words."""
+        if self.burst:
+            return "all jobs are submitted at one instant: there is nothing to resample"
         others = self.count - 1
         resamples = f"the workload as it is and {others} resample{'s' * (others > 1)}"
         if self.shake is not None:
@@ -98,7 +100,7 @@ class Seeds:
             return f"{resamples} of its {self.unit}"
         if self.block is not None:
             return f"{resamples} in blocks of {human.seconds(self.block)}"
-        return resamples if self.burst else f"{self.count} draws of the model"
+        return f"{self.count} draws of the model"
 
     @property
     def text(self) -> str:

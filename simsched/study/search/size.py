@@ -6,7 +6,7 @@ import math
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from simsched.arguments import check_real, check_whole, options_of
+from simsched.arguments import check, check_whole, options_of
 from simsched.errors import ConfigError
 from simsched.simulation.options.run_config import RunConfig
 from simsched.simulation.options.run_rules import PolicyRules
@@ -193,7 +193,7 @@ def headroom(
 
 def _load_axis(today: float, step: float, least: float, most: float) -> tuple[LoadAxis, int, int]:
     for name, given in (("step", step), ("least", least), ("most", most)):
-        check_real(name, given)
+        check(name, given, float | int, "a number")
     if not 1e-4 <= step <= 1:
         raise ConfigError(
             f"a step of {step:g} is out of range", where="--step", expected="0.0001 to 1 times the load"

@@ -12,7 +12,7 @@ from simsched.report.data.tables import RunTables
 from simsched.report.html.compare_section import comparison
 from simsched.report.text_report import comparison as text_comparison
 from simsched.simulation.simulate import simulate
-from tests.study.calibration.loglab import machine_and_log
+from tests.study.search.loglab import machine_and_log
 
 
 @pytest.fixture(scope="module")

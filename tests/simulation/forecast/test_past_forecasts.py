@@ -10,7 +10,7 @@ from simsched.simulation.forecast.start_times import forecast, forecast_with_pas
 from simsched.simulation.options.run_config import make_config
 from simsched.simulation.simulate import engine_of
 from tests.simulation.simworld import job, machine, workload
-from tests.study.calibration.loglab import machine_and_log
+from tests.study.search.loglab import machine_and_log
 
 RULES = (
     {"queue_policy": "fcfs"},

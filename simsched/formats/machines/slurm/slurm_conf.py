@@ -198,7 +198,9 @@ def _add(line: Line, records: SlurmRecords, notes: NoteCollector) -> None:
     if known:
         config_keys.refuse_unknown(line, known, notes)
     name = line.values.get(line.kind, "")
-    if line.kind not in _KINDS:
+    if line.kind in _KINDS and _TEMPLATE.search(name):
+        notes.fault(f"the name {clip(name)!r} is that of a template", line.where, "the file that it makes")
+    elif line.kind not in _KINDS:
         records.settings.add(line.values, line.where)
     elif line.kind in records.defaults:
         own = {_SAME.get(key, key): value for key, value in line.values.items() if key != line.kind}
@@ -207,11 +209,7 @@ def _add(line: Line, records: SlurmRecords, notes: NoteCollector) -> None:
                 text = f"{config_keys.NODE[key]}={clip(line.values[key])} ({meaning})"
                 notes.left_out(text, line.where, cause=f"node {key}")
         values = records.defaults[line.kind] | own
-        if "{{" in name or "{%" in name:
-            notes.fault(
-                f"the name {clip(name)!r} is that of a template", line.where, "the file that it makes"
-            )
-        elif name.upper() == "DEFAULT":
+        if name.upper() == "DEFAULT":
             records.defaults[line.kind] = values
         elif line.kind == "partitionname":
             for one in name.split(","):
@@ -250,6 +248,8 @@ _NODE_LEFT_OUT = {
     "tresweights": "the weights of resources in usage",
 }
 """Keys of nodes that are not held → what they state."""
+_TEMPLATE = re.compile(r"\{[{%]|<%|\$\{")
+"""Marks of Jinja, ERB and shells."""
 _SAME = {"feature": "features", "shared": "oversubscribe"}
 """Keys with two names; a line may use the other name than the DEFAULT line before it."""
 

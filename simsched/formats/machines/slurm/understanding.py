@@ -853,9 +853,8 @@ _NO_EFFECT = frozenset({"all", "no", "0", "default", *NO_LIMIT})
 
 def queue_of(name: str, keys: Keys) -> dict[str, Any]:
     """Return the queue of a partition without its nodes; ``priority`` is always present."""
-    tier = keys.number(
-        "priority", "prioritytier"
-    )  # slurmctld takes Priority for both, whatever else is stated
+    # slurmctld takes Priority for the tier and the factor, whatever else is stated
+    tier = keys.number("priority", "prioritytier")
     longest, usual = _minutes(keys, "maxtime"), _minutes(keys, "defaulttime")
     sizes = dict[str, Any]()
     for key, side, trivial in (("maxnodes", "max", -1), ("minnodes", "min", 1)):

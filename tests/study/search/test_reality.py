@@ -5,7 +5,7 @@ import pytest
 
 from simsched.study.search.size import headroom, size
 from tests.simulation.simworld import workload
-from tests.study.calibration.loglab import machine_and_log
+from tests.study.search.loglab import machine_and_log
 
 FAST = {"workers": 0, "seeds": 1, "checks": 0}
 

@@ -18,7 +18,7 @@ from simsched.study.search.search_request import CalibrationRequest
 from simsched.study.search.trials import WEEK, TimeSplit, Trial, Trials, WaitBlocks
 from simsched.workload.save import save_workload
 from tests.simulation.simworld import job, machine, workload
-from tests.study.calibration.loglab import machine_and_log
+from tests.study.search.loglab import machine_and_log
 
 FEW = ("order", "epilog")
 
