@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,6 @@ import pytest
 import simsched as ss
 from simsched._version import kernel_is_compiled
 from simsched.simulation.simulate import simulate
-from tests import REPOSITORY
 
 CORE = "slot=1/[core;memory=1{unit:GB}]"
 
@@ -113,13 +111,3 @@ def test_a_job_gets_the_units_that_the_first_job_leaves(site):
     lines = [json.loads(line) for line in found.log.text().splitlines()]
     (last,) = [line for line in lines if (str(line["id"]), line["event"]) == ("4", "alloc")]
     assert last["R"]["execution"]["R_lite"][0]["rank"] == "2"
-
-
-def test_doctests_leave_out_what_is_compiled():
-    """A module that is compiled and imported cannot be collected from its source."""
-    options = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]
-    ignored = {part.removeprefix("--ignore=") for part in options["addopts"].split() if "--ignore=" in part}
-    typed = {
-        str(file.relative_to(REPOSITORY).with_suffix(".py")) for file in REPOSITORY.glob("simsched/**/*.pxd")
-    }
-    assert ignored == typed | {"simsched/flux/flux_pool.py"}

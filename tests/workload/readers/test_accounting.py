@@ -234,10 +234,11 @@ def test_flux_fiction_is_written_and_read_again(tmp_path):
 
 
 @pytest.mark.parametrize("kind", [*WRITERS])
-def test_only_our_own_formats_hold_arrays_and_qos(kind):
+def test_only_our_own_formats_hold_arrays_and_job_objects_hold_qos_too(kind):
     workload = Workload([{"id": "a", "shape": "core", "runtime": 5, "qos": "high", "array": "0-1"}])
     found = {"qos", "array_task"} & {*losses(workload, kind)}
-    assert found == (set() if kind in ("jobs", "jsonl") else {"qos", "array_task"})
+    kept = {"jobs": {"qos", "array_task"}, "jsonl": {"qos", "array_task"}, "sss": {"qos"}}
+    assert found == {"qos", "array_task"} - kept.get(kind, set())
 
 
 def test_flux_fiction_needs_nodes_limits_and_time(tmp_path):
