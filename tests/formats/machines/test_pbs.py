@@ -168,7 +168,7 @@ CHUNKS = """\
 create queue work
 set queue work queue_type = Execution
 set queue work default_chunk.grouped = false
-set queue work default_chunk.fast = True
+set queue work default_chunk.fast = t
 set queue work default_chunk.ncpus = 4
 set queue work default_chunk.rack = r1
 set queue work enabled = True

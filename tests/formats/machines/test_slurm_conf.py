@@ -306,13 +306,16 @@ def test_equal_nodes_are_one_group_however_they_are_written():
 
 
 def test_the_names_of_a_template_are_not_nodes_and_partitions():
-    text = "NodeName={{ node }} CPUs=4\nNodeName=n1 CPUs=8\nPartitionName={%p%} Nodes=n1\n"
+    text = (
+        "NodeName={{ node }} CPUs=4\nNodeName=n1 CPUs=8\nPartitionName={%p%} Nodes=n1\n"
+        "NodeName=${HOST} CPUs=4\nPartitionName=<%=p%> Nodes=n1\n"
+    )
     found = read(text, {})
     assert [group.hosts for group in found.recipe.groups] == [("n1",)]
     assert "queues" not in found.config
     said = [note.text for note in found.notes if "template" in note.text]
     assert said[0].startswith("the name '{{' is that of a template")
-    assert len(said) == 2
+    assert len(said) == 4
 
 
 # --- partitions

@@ -128,6 +128,23 @@ class StartsAll:
             context.start(job, context.fit(job))
 
 
+class StartsTwice:
+    """Starts its first job, and again."""
+
+    def run_pass(self, context):
+        first = context.queue.first
+        selection = context.fit(first)
+        for _ in range(2):
+            context.start(first, selection)
+
+
+class AsksForNothing:
+    """Hands over None, and a job that does not exist."""
+
+    def __init__(self, ask):
+        self.run_pass = lambda context: ask(context.supply, context.queue)
+
+
 @pytest.mark.parametrize(
     ("policies", "text"),
     [
@@ -141,6 +158,22 @@ class StartsAll:
             r"'mine' cannot be called: .*<lambda>\(\) takes 0",
         ),
         ({"queue_policy": StartsAll()}, r"failed in run_pass: .*start\(job 1\) got no selection \(expected"),
+        (
+            {"queue_policy": StartsTwice()},
+            r"failed in run_pass: .*start\(job 0\) got a job that does not wait",
+        ),
+        (
+            {"queue_policy": AsksForNothing(lambda supply, _: supply.next_fitting(None, 0))},
+            r"failed in .*'NoneType' object has no attribute",
+        ),
+        (
+            {"queue_policy": AsksForNothing(lambda supply, queue: supply.next_fitting(queue, -1))},
+            r"failed in .*-1 is not a place of the queue",
+        ),
+        (
+            {"queue_policy": AsksForNothing(lambda supply, _: supply.candidates([99], supply.shadow(0)))},
+            r"failed in .*a job that does not exist",
+        ),
     ],
 )
 def test_a_wrong_call_is_an_error_of_the_plug_in_with_its_place(policies, text):
