@@ -198,11 +198,12 @@ class _Search:
 
     def _helps_throughout(self, before: Trial, after: Trial) -> bool:
         """Whether the error of each part of the training time is smaller after than before."""
+        if after.refused:
+            return False
         number = np.arange(self.split.training)
         parts = [number * PARTS // self.split.training == part for part in range(PARTS)]
         weights = np.stack(parts).astype(np.float64)
-        helps = before.training.errors(weights) > after.training.errors(weights)
-        return not after.refused and bool(helps.all())
+        return bool((before.training.errors(weights) > after.training.errors(weights)).all())
 
     def _left_out(self, final: Trial) -> dict[str, Effect]:
         """Return what leaving out each knob of the final choice does to its error."""

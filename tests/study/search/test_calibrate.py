@@ -324,6 +324,25 @@ def test_a_large_gain_by_chance_does_not_hide_a_small_one_that_is_certain():
     assert wild.training.low < 0
 
 
+def test_settings_that_are_refused_together_are_no_step():
+    """Both help by themselves; together some jobs never run, so that there are no errors to compare."""
+
+    class RefusedTogether(KnownTrials):
+        def _trial(self, choice):
+            trial = super()._trial(choice)
+            if len(choice) < 2:
+                return trial
+            unknown = WaitBlocks(np.full((1, 9), np.nan))
+            return replaced(trial, training=unknown, held_out=unknown, refused="3 jobs never run")
+
+    errors = {"as given": [9] * 9, "one": [8] * 9, "other": [7] * 9}
+    knobs = [Knob(name, "a rule", lambda *_, name=name: {name: {"order": name}}) for name in ("one", "other")]
+    request = CalibrationRequest(cluster=None, workload=None)
+    found = _Search(RefusedTogether(errors), TimeSplit(0.0, WEEK, 1, 9, 9), None, knobs, request).run({})
+    assert found.final.label == "other: other"
+    assert [trial.label for trial in found.refused] == ["other: other, one: one"]
+
+
 def test_jobs_that_the_machine_cannot_run_and_knobs_without_settings_are_stated():
     """A machine that is too small for most of the log would otherwise be calibrated without a word."""
     cluster, log = machine_and_log(jobs=300)
