@@ -143,8 +143,9 @@ cdef class Kernel:
     cpdef bint is_refused(self, long long kind)
     cpdef refuse(self, long long kind)
     @cython.locals(
-        count=cython.Py_ssize_t, job=cython.longlong, kind=cython.longlong, d=cython.longlong, amount=cython.longlong
+        count=cython.Py_ssize_t, known=cython.Py_ssize_t, job=cython.longlong, kind=cython.longlong,
+        d=cython.longlong, amount=cython.longlong,
     )
     cpdef Py_ssize_t next(
         self, const long long[:] jobs, Py_ssize_t at, kinds, judged, double now, double time, long long most,
-    )
+    ) except -1

@@ -634,14 +634,19 @@ class Kernel:
 
         Its kind fits, or is not counted. It ends by the shadow time, or it has at most `most` copies and its
         kind is not known to be in the way. `kinds` and `judged` are the kind and the seconds of each job.
-        Without such a job: their number.
+        Without such a job: their number.  IndexError for a place or a job that there is not: a policy of
+        another package may ask for one, and compiled code reads arrays without bounds.
         """
+        if at < 0:
+            raise IndexError(f"{at} is not a place of the queue")
         if kinds is not self.kinds or judged is not self.seconds:  # else the arrays of the last call
             self.kinds, self.seconds = kinds, judged
             self.kind_of, self.judged = kinds, judged
-        count = len(jobs)
+        count, known = len(jobs), len(self.kind_of)
         while at < count:
             job = jobs[at]
+            if not 0 <= job < known:
+                raise IndexError("a job that does not exist")
             kind = self.kind_of[job]
             d = self.demand[kind]
             amount = self.amount[kind]

@@ -1,7 +1,4 @@
 # The types with which `graph_supply.py` is compiled; without a compiler nothing reads this file.
-cimport cython
-
-from simsched.match.kernel_kinds cimport KernelKinds
 from simsched.schedule.supply cimport Supply
 
 cdef class GraphSupply(Supply):

@@ -89,7 +89,9 @@ class WaitingQueue:
         return at < self._count and self._jobs[at] == job
 
     def _place(self, job: int) -> int:
-        """Return the number of waiting jobs before a job."""
+        """Return the number of waiting jobs before a job; IndexError for one without a rank."""
+        if self._rank is not None and not 0 <= job < len(self._rank):
+            raise IndexError("a job that does not exist")
         low, high = 0, self._count
         while low < high:
             middle = (low + high) // 2

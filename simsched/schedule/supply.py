@@ -179,8 +179,6 @@ class Supply:
 
     def next_fitting(self, queue: WaitingQueue, at: int) -> int:
         """Return the place of the first job of the queue by rank, from a place on, that may fit now."""
-        if at < 0:
-            raise IndexError(f"{at} is not a place of the queue")
         table, kernel = self.table, self.kinds().kernel
         return queue.next(kernel, at, table.kinds_array, table.judged_array, self.now, NEVER, ANY)
 
@@ -275,10 +273,7 @@ class Passers:
 
     def __init__(self, supply: Supply, kernel: Kernel, jobs: Integers, shadow: Shadow) -> None:
         self._supply, self._kernel, self._shadow = supply, kernel, shadow
-        numbers = np.asarray(jobs, dtype=np.int64)
-        if len(numbers) and not (numbers.min() >= 0 and numbers.max() < len(supply.table)):
-            raise IndexError("a job that does not exist")
-        self._jobs = numbers
+        self._jobs = np.asarray(jobs, dtype=np.int64)
         # If no job fits, the shadow need not be computed.
         self._at = self._next(0, NEVER, ANY)
 

@@ -1,6 +1,4 @@
 # The types with which `availability.py` is compiled; without a compiler nothing reads this file.
-cimport cython
-
 from simsched.match.kernel_kinds cimport KernelKinds
 
 cdef class Availability:
