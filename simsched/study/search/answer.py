@@ -520,17 +520,17 @@ def _size(answer: Answer) -> str:
     if coverage.stable and larger:
         meet = "meet" if len(larger) > 1 else "meets"
         reasons.append(f"{listed(answer.axis, larger)} also {meet} every target")
-    claim += _contradictions(answer, ("larger", coverage.worse), ("even larger", coverage.better))
+    odd = (("larger", coverage.worse, False), ("even larger", coverage.better, True))
+    claim += _contradictions(answer, *odd)
     return f"{text} {': '.join(filter(None, (claim, '; '.join(reasons))))}."
 
 
 def _load(answer: Answer) -> str:
     assert answer.value is not None
     phrase, today = answer.axis.phrase, answer.trials[answer.today]
-    takes = f"{phrase(answer.value)}: {_came_to(answer, answer.trials[answer.value])}."
-    if answer.beyond is None:
-        takes = takes.replace(":", ", the upper end of the range:", 1)
-    else:
+    end = ", the upper end of the range" if answer.beyond is None else ""
+    takes = f"{phrase(answer.value)}{end}: {_came_to(answer, answer.trials[answer.value])}."
+    if answer.beyond is not None:
         takes += f" {_capital(phrase(answer.beyond))}: {_broken(answer, answer.trials[answer.beyond])}."
     takes += f" {_load_scope(answer)}"
     if answer.value < answer.today and answer.beyond is not None:
@@ -546,7 +546,7 @@ def _load_scope(answer: Answer) -> str:
     assert answer.value is not None
     coverage, axis = answer.coverage, answer.axis
     text = "No limit was found" if answer.beyond is None else f"{axis.phrase(answer.value)} is a threshold"
-    text += _contradictions(answer, ("higher", coverage.better), ("lower", coverage.worse))
+    text += _contradictions(answer, ("higher", coverage.better, True), ("lower", coverage.worse, False))
     if coverage.complete:
         return f"{text}: every step between it and today's load was tried."
     less = [value for value in coverage.tried if value < answer.value and value not in coverage.worse]
@@ -557,13 +557,13 @@ def _load_scope(answer: Answer) -> str:
     return f"{text}: of the lower loads {listed(axis, less)} {were} tried, others were not."
 
 
-def _contradictions(answer: Answer, *groups: tuple[str, tuple[int, ...]]) -> str:
+def _contradictions(answer: Answer, *groups: tuple[str, tuple[int, ...], bool]) -> str:
     """Name the values that contradict the answer: those beyond it that meet, those within it that miss."""
     parts = []
-    for word, values in groups:
+    for word, values, meets in groups:
         one = len(values) == 1
-        verb, what = ("meet", "every target") if values is answer.coverage.better else ("miss", "a target")
-        verb += ("es" if verb == "miss" else "s") if one else ""
+        verb = ("meets" if one else "meet") if meets else ("misses" if one else "miss")
+        what = "every target" if meets else "a target"
         if values:
             parts.append(f"{listed(answer.axis, values)} {'is' if one else 'are'} {word} and {verb} {what}")
     return f", but the answer is not stable ({'; '.join(parts)})" if parts else ""
