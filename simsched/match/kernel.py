@@ -44,6 +44,8 @@ NOW, THEN, REST = 0, 1, 2
 
 NEVER = float("inf")
 
+NOT_FREE = "a selection has units that are not free (expected what fit returns after the last start)"
+
 HEAD = 4
 """Numbers at the begin of a claim: its length, its targets, those that it takes whole, and its leaf pools."""
 
@@ -708,7 +710,8 @@ def choose_rows(words: Any, width: int, numbers: Any, last: bool) -> None:
 def change(units: Any, use: Any, words: Any, word: Any, claim: Any, bits: Any, sign: int) -> int:
     """Make (-1) or release (1) a claim in a state; return how many of its targets have no other one.
 
-    `word` and `bits` are as in `Kernel`; without words no masks change.
+    `word` and `bits` are as in `Kernel`; without words no masks change. ValueError for a claim of units that
+    are not free: a policy started two jobs that it had asked for in one state.
     """
     whole = HEAD + claim[1]
     cells = whole + claim[2]
@@ -718,10 +721,14 @@ def change(units: Any, use: Any, words: Any, word: Any, claim: Any, bits: Any, s
     for i in range(cells, cells + pools):
         cell = claim[i]
         units[cell] += sign * claim[i + pools]
+        if units[cell] < 0:
+            raise ValueError(NOT_FREE)
         if named:
             for w in range(word[cell], word[cell + 1]):
                 if sign > 0:
                     words[w] |= bits[at]
+                elif bits[at] & ~words[w]:
+                    raise ValueError(NOT_FREE)
                 else:
                     words[w] &= ~bits[at]
                 at += 1
@@ -739,9 +746,14 @@ def touch(use: Any, targets: Any, sign: int) -> int:
 
 
 def shift(numbers: Any, places: Any, amounts: Any, sign: int) -> None:
-    """Add amounts to some of the numbers of an array, or with sign -1 take them away."""
+    """Add amounts to some of the numbers of an array, or with sign -1 take them away.
+
+    ValueError if fewer than none would be left.
+    """
     for i in range(len(places)):
         numbers[places[i]] += sign * amounts[i]
+        if numbers[places[i]] < 0:
+            raise ValueError(NOT_FREE)
 
 
 def view(array: Any) -> memoryview[int]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from simsched.graph.index.types import ABOVE, TARGET
-from simsched.match.kernel import change, shift, touch
+from simsched.match.kernel import NOT_FREE, change, shift, touch
 from simsched.match.state.masks import each_of, give, listed, mask_at, take, word_tables
 from simsched.match.state.placed import Placed
 
@@ -291,7 +291,7 @@ class Availability:
     def claim(self, selection: Selection) -> int:
         """Claim a selection; it must have been selected on this very state.
 
-        Returns how many of its targets have no other claim.
+        Returns how many of its targets have no other claim. ValueError if units of it are not free.
         """
         untouched = self._change(selection, -1)
         for draw in selection.shared:
@@ -341,6 +341,8 @@ class Availability:
         for draw in selection.held:
             units, free, at, pool = draw.units, self.free[draw.type], draw.pools, pools[draw.type]
             if isinstance(units, int) and units == pool.uniform:  # whole leaf pools
+                if sign < 0 and (free[at] != units).any():
+                    raise ValueError(NOT_FREE)
                 free[at] = units if sign > 0 else 0
             else:
                 shift(free, at, each_of(units, len(at)), sign)

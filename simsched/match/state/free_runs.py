@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from simsched.match.kernel import NOT_FREE
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Protocol
@@ -58,9 +60,14 @@ class FreeRuns:
         return found
 
     def claim(self, selection: Runs) -> int:
-        """Claim the `lowest` units of this very state; return how many idle targets they touch."""
+        """Claim the `lowest` units of this very state; return how many idle targets they touch.
+
+        ValueError for those of another state.
+        """
         runs, found = self.runs, selection.runs
         last = len(found) - 1
+        if runs[:last] != found[:last] or found[last] > runs[last]:
+            raise ValueError(NOT_FREE)
         end, behind = found[last], runs[last]
         lost = selection.units
         if self.each > 1:

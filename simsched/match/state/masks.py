@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
-from simsched.match.kernel import choose_rows
+from simsched.match.kernel import NOT_FREE, choose_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -111,15 +111,21 @@ def mask_at(store: Store, pool: PoolType, leaf: int) -> int:
 
 
 def take(store: Store, pool: PoolType, pools: Integers, masks: Masks | None) -> None:
-    """Take units of some leaf pools; None: whole ones."""
+    """Take units of some leaf pools; None: whole ones. ValueError if some are not there."""
     if not isinstance(store, dict):
-        store[pools] &= 0 if masks is None else ~as_words(masks, store.shape[1])
+        words = store[pools] if masks is None else as_words(masks, store.shape[1])
+        if (words & ~store[pools]).any():
+            raise ValueError(NOT_FREE)
+        store[pools] &= ~words
         return
     if masks is None:
         return  # a mask counts only while the pool has free units
     full = pool.full
     for leaf, mask in zip(pools.tolist(), listed(masks), strict=True):
-        rest = store.pop(leaf, full[leaf]) & ~mask
+        free = store.pop(leaf, full[leaf])
+        if mask & ~free:
+            raise ValueError(NOT_FREE)
+        rest = free & ~mask
         if rest:
             store[leaf] = rest
 

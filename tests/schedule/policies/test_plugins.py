@@ -179,3 +179,26 @@ class AsksForNothing:
 def test_a_wrong_call_is_an_error_of_the_plug_in_with_its_place(policies, text):
     with pytest.raises(PluginError, match=rf"test_plugins.py:\d+: .*{text}"):
         simulated(**policies)
+
+
+class AsksBeforeItStarts:
+    """Asks where each waiting job fits, and starts them all afterwards, on the same units."""
+
+    def run_pass(self, context):
+        found = [(job, context.fit(job)) for job in context.queue.listed()]
+        for job, selection in found:
+            if selection is not None:
+                context.start(job, selection)
+
+
+@pytest.mark.parametrize("match_policy", ["first", "bestfit"])
+@pytest.mark.parametrize("shape", ["slot/core", "slot/node", "slot/socket", "slot=2/[core=2;memory=4]"])
+@pytest.mark.parametrize("other", [None, "slot/rack"])
+def test_units_are_not_claimed_twice(match_policy, shape, other):
+    shapes = [shape, shape] if other is None else [shape, shape, other]
+    jobs = [
+        ss.Job(id=n, submit=0, jobspec=ss.Jobspec.from_shape(text), duration=5, runtime=5)
+        for n, text in enumerate(shapes)
+    ]
+    with pytest.raises(PluginError, match="has units that are not free"):
+        ss.simulate(ss.load_cluster("racked"), ss.Workload(jobs), AsksBeforeItStarts(), match_policy=match_policy)
