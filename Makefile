@@ -14,6 +14,8 @@ UV := $(BIN)/uv
 export UV_PYTHON_DOWNLOADS := never
 # The processes that tests start read the byte code of 600 modules; without this, each compiles it again.
 unexport PYTHONDONTWRITEBYTECODE
+# mypy 2 and later share the work among processes; earlier ones do not read this.
+export MYPY_NUM_WORKERS := 2
 
 # Tests of at most about two seconds each, in one process per core; under five minutes on two cores.
 QUICK = -m "not slow and not integration" -n logical --maxprocesses 8 --dist loadfile

@@ -138,7 +138,7 @@ class PassContext:
         return self.supply.could_start(job)
 
     def fit(self, job: int) -> Selection | None:
-        """Return free resources on which the job may start now, or None."""
+        """Return free resources on which the job may start now, or None. The next start may take them."""
         return None if job in self.queue.barred else self.supply.fit(job)
 
     def allows(self, job: int, selection: Selection) -> bool:
@@ -151,7 +151,7 @@ class PassContext:
         `selection` is the result of `fit` or `Shadow.fit_beside`; `backfilled` says that the job passes a
         waiting one.  Return False if a limit does not allow the allocation, which may be more than the least
         that the request takes: the job is out of view until something is released.  TypeError without one;
-        ValueError for a job that is barred or does not wait.
+        ValueError for a job that is barred or does not wait, and for resources that an earlier start took.
         """
         queue = self.queue
         if job in queue.barred:

@@ -201,4 +201,6 @@ def test_units_are_not_claimed_twice(match_policy, shape, other):
         for n, text in enumerate(shapes)
     ]
     with pytest.raises(PluginError, match="has units that are not free"):
-        ss.simulate(ss.load_cluster("racked"), ss.Workload(jobs), AsksBeforeItStarts(), match_policy=match_policy)
+        ss.simulate(
+            ss.load_cluster("racked"), ss.Workload(jobs), AsksBeforeItStarts(), match_policy=match_policy
+        )
