@@ -55,7 +55,8 @@ class FlatKinds(KernelKinds):
             one,
             [(0, each) for each in units],
             (
-                *(np.array([free()]), np.zeros(1, np.int64), np.zeros(1, np.uint8)),
+                # `recount` takes over the free units, after the claims of running jobs were noted
+                *(np.array([MANY]), np.zeros(1, np.int64), np.zeros(1, np.uint8)),
                 *(np.zeros(0, np.uint64), np.zeros(2, np.int64)),
             ),
             last=False,

@@ -476,11 +476,11 @@ def _claim_saved(
     avail.set_status(np.flatnonzero(~avail.up), up=True)
     for number, claim in enumerate(saved["allocations"]):
         where = f"allocations[{number}]"
+        selection = state.claim_from_dict(claim, avail.index, dialect, where)
         try:
-            selection = state.claim_from_dict(claim, avail.index, dialect, where)
             avail.claim(selection)
             avail.check()
-        except AssertionError:
+        except (AssertionError, ValueError):
             raise FormatError("it claims resources that do not exist or are taken", where=where) from None
         claims[claim["id"]] = selection
         if "end" in claim:
