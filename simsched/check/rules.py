@@ -23,7 +23,14 @@ from simsched.formats.rfc.hostlist import encode_hosts
 from simsched.formats.rfc.idset import Idset
 from simsched.formats.rfc.units import is_unit, same_dimension, unit_of
 from simsched.graph.pool import Pool, split_name
-from simsched.graph.resource_graph import children_map, execution_targets, pool_of, subsystem_paths, walk
+from simsched.graph.resource_graph import (
+    children_map,
+    execution_targets,
+    inside,
+    pool_of,
+    subsystem_paths,
+    walk,
+)
 from simsched.simulation.admission import groups_of_queues
 from simsched.simulation.limits.limit_kinds import KINDS
 from simsched.simulation.limits.limit_rules import LimitRule, read_limits
@@ -226,10 +233,11 @@ def _unknown_names(
     except FormatError as error:
         yield SiteFault(place, error.message)
         return
+    if withheld and ranks is not None:  # Flux counts ranks with them
+        ranks -= Idset.from_range(0, len(machine.nodes) + len(withheld) - 1)
+    if unknown := (ranks or Idset(())) - Idset.from_ids(machine.cluster.index.ranks.tolist()):
+        yield SiteFault(place, f"{machine.where} has no rank {unknown}")
     if ranks is not None:
-        if withheld:  # Flux counts ranks with them
-            ranks -= Idset.from_range(0, len(machine.nodes) + len(withheld) - 1)
-        yield from _unknown_ranks(ranks, place, machine)
         return
     odd = [name for name in names if name not in machine.by_host and name not in withheld]
     if odd:
@@ -239,14 +247,8 @@ def _unknown_names(
 
 def _unknown_in_outages(where: str, outages: Iterable[Outage], machine: StatedMachine) -> Iterator[SiteFault]:
     for number, outage in enumerate(outages):
-        yield from _unknown_ranks(outage.ranks, f"{where}: outages[{number}].ranks", machine)
+        yield from _unknown_names(str(outage.ranks), f"{where}: outages[{number}].ranks", machine)
         yield from _unknown_names(outage.hosts, f"{where}: outages[{number}].hosts", machine)
-
-
-def _unknown_ranks(ranks: Idset, place: str, machine: StatedMachine) -> Iterator[SiteFault]:
-    known = Idset.from_ids(machine.cluster.index.ranks.tolist())
-    if odd := ranks - known:
-        yield SiteFault(place, f"{machine.where} has no rank {odd}")
 
 
 def listed(names: Iterable[str]) -> str:
@@ -453,28 +455,26 @@ MEMORY = frozenset({"memory", "mem", "ram", "hbm", "gpumem", "gpu_memory", "l3ca
 @rule("storage-twice", ERROR, "the same storage is counted twice")
 def counted_twice(site: SiteFiles) -> Iterator[SiteFault]:
     """Yield the storage that is counted in two places."""
-    for machine in site.machines:
-        if machine.kind != R:
-            yield from _above_and_below(_Store(machine), machine.where)
+    for machine, store in _graphs(site):
+        for twice in _above_and_below(store):
+            yield SiteFault(machine.where, f"{twice}: the same storage counts twice")
     yield from _nodes_and_above(site)
     for machine in site.machines:
         for where, map_ in site.maps:
             yield from _node_and_map(machine, where, map_)
-    for server in _compared_servers(site):
-        if server.there and abs(server.there - 2 * server.capacity) <= server.rounding:
-            twice = f"twice the capacity of {server.name} in {server.map_where}"
-            yield SiteFault(server.where, f"{_bytes(server.there)} below {server.vertex}, {twice}")
+    for machine, where, server, vertex, there, is_twice in _unlike_servers(site):
+        if is_twice and there:
+            twice = f"twice the capacity of {server.name} in {where}"
+            yield SiteFault(machine.where, f"{_bytes(there)} below {vertex}, {twice}")
 
 
 @rule("storage-capacity", ERROR, "the capacity of a server differs between map and graph")
 def capacities(site: SiteFiles) -> Iterator[SiteFault]:
     """Yield the servers whose capacity differs between the map and the graph, beyond rounding."""
-    for server in _compared_servers(site):
-        twice = abs(server.there - 2 * server.capacity) <= server.rounding
-        if not twice and abs(server.there - server.capacity) > server.rounding:
-            there = f"{_bytes(server.there)} below {server.vertex} in {server.where}"
-            place = f"{server.map_where}: rabbits.{server.name}.capacity"
-            yield SiteFault(place, f"{_bytes(server.capacity)}, and {there}")
+    for machine, where, server, vertex, there, is_twice in _unlike_servers(site):
+        if not is_twice and server.capacity is not None:
+            text = f"{_bytes(server.capacity)}, and {_bytes(there)} below {vertex} in {machine.where}"
+            yield SiteFault(f"{where}: rabbits.{server.name}.capacity", text)
 
 
 @rule("storage-host", ERROR, "a storage map names a host that does not exist")
@@ -528,17 +528,18 @@ class _Store:
 
     Attributes
     ----------
+    targets : execution target → its host.
     direct : vertex → (type, whether in bytes) → the storage right below it: bytes, or units without a size.
-    place_of : host → the nearest vertex above it that has storage right below it.
     pieces : vertex → how many vertices of storage are right below it.
+    place_of : host → the nearest vertex above it that has storage right below it.
+    is_shared : whether there is storage above the targets.
     """
 
     def __init__(self, machine: StatedMachine) -> None:
         graph = machine.cluster.graph
         self._below = children_map(graph)
-        self._graph = graph
         self.paths = subsystem_paths(graph)
-        self.targets = set(execution_targets(graph, self._below))
+        self.targets = {key: pool_of(graph, key).name for key in execution_targets(graph, self._below)}
         self.direct: dict[str, Counter[tuple[str, bool]]] = defaultdict(Counter)
         self.pieces: Counter[str] = Counter()
         for vertex, children in self._below.items():
@@ -548,52 +549,32 @@ class _Store:
                     factor = int(unit_of(pool.unit).factor) if sized else 1
                     self.direct[vertex][pool.type, sized] += pool.size * factor
                     self.pieces[vertex] += 1
+        self.is_shared = bool(self.direct.keys() - self.targets)
         self.place_of: dict[str, str] = {}
         nearest: list[str | None] = []
         for vertex, depth in walk(graph):
             del nearest[depth:]
             above = nearest[-1] if nearest else None
             if vertex in self.targets and above is not None:
-                self.place_of[pool_of(graph, vertex).name] = above
+                self.place_of[self.targets[vertex]] = above
             nearest.append(vertex if vertex in self.direct and vertex not in self.targets else above)
-
-    def places_of(self, server: StorageServer) -> set[str]:
-        """Return the places of the hosts of a server."""
-        return {self.place_of[host] for host in server.hosts if host in self.place_of}
-
-    def bytes_below(self, vertex: str) -> int | None:
-        """Return the bytes right below a vertex; None if some of its storage has no unit."""
-        amounts = self.direct[vertex]
-        return sum(amounts.values()) if all(sized for _, sized in amounts) else None
 
     def deeper(self, vertex: str) -> Counter[tuple[str, bool]]:
         """Return the storage below the children of a vertex."""
         found: Counter[tuple[str, bool]] = Counter()
-        stack = list(self._below.get(vertex, ()))
-        while stack:
-            inner = stack.pop()
-            found.update(self.direct.get(inner, {}))
-            stack.extend(self._below.get(inner, ()))
+        for within in inside(self._below, vertex):
+            found.update(self.direct.get(within, {}))
         return found
-
-    def is_shared(self) -> bool:
-        """Whether there is storage above the targets."""
-        return any(vertex not in self.targets for vertex in self.direct)
-
-    def on_targets(self) -> bool:
-        """Whether the targets have storage of their own."""
-        return any(vertex in self.targets for vertex in self.direct)
 
     def bytes_on(self, hosts: Iterable[str]) -> int:
         """Return the bytes of storage on these hosts."""
-        wanted = set(hosts)
-        targets = [vertex for vertex in self.targets if pool_of(self._graph, vertex).name in wanted]
+        targets = (vertex for vertex, host in self.targets.items() if host in hosts)
         found = (self.direct.get(vertex, Counter()) + self.deeper(vertex) for vertex in targets)
         return sum(amount for row in found for (_, sized), amount in row.items() if sized)
 
 
-def _above_and_below(store: _Store, where: str) -> Iterator[SiteFault]:
-    """Yield the vertices that have as much storage right below them as deeper: the same, twice.
+def _above_and_below(store: _Store) -> Iterator[str]:
+    """Yield the storage of which there is as much right below a vertex as deeper: the same, twice.
 
     Bytes that are equal are the same storage under any name, numbers of pieces only of one type.
     """
@@ -606,19 +587,15 @@ def _above_and_below(store: _Store, where: str) -> Iterator[SiteFault]:
                 if size == amount > 0 and in_bytes == sized and (sized or other == kind)
             ]
             if same:
-                text = f"{kind} below {store.paths[vertex]} and as much {same[0]} below its parts"
-                yield SiteFault(where, f"{text}: the same storage counts twice")
+                yield f"{kind} below {store.paths[vertex]} and as much {same[0]} below its parts"
 
 
 def _nodes_and_above(site: SiteFiles) -> Iterator[SiteFault]:
     """Yield R that counts storage on its ranks, where a graph has it above the nodes."""
     for machine in site.machines:
         kinds = [kind for kind in machine.totals if kind in STORAGE]
-        if machine.kind != R or not kinds:
-            continue
-        for graph in _graphs(site):
-            store = _Store(graph)
-            if store.is_shared() and not store.on_targets():
+        for graph, store in _graphs(site) if machine.kind == R and kinds else ():
+            if store.is_shared and not store.direct.keys() & store.targets:
                 text = f"R_lite counts {', '.join(kinds)} on its ranks, and {graph.where} above the nodes"
                 yield SiteFault(machine.where, f"{text}: the same storage counts twice")
 
@@ -631,12 +608,10 @@ def _node_and_map(machine: StatedMachine, where: str, map_: StorageMap) -> Itera
     """
     found: list[str] = []
     if machine.kind == R:
-        found = [
-            host
-            for host, node in machine.by_host.items()
-            if host in map_.server_of and any(kind in STORAGE for kind in node.units)
-        ]
-    elif not (store := _Store(machine)).is_shared():
+        for host, node in machine.by_host.items():
+            if host in map_.server_of and any(kind in STORAGE for kind in node.units):
+                found.append(host)
+    elif not (store := _Store(machine)).is_shared:
         for server in map_.servers.values():
             there = store.bytes_on(server.hosts)
             if there and server.capacity and abs(there - server.capacity) <= len(server.hosts) * GIB:
@@ -646,40 +621,37 @@ def _node_and_map(machine: StatedMachine, where: str, map_: StorageMap) -> Itera
         yield SiteFault(machine.where, f"{text}: the same storage counts twice")
 
 
-class _ComparedServer(NamedTuple):
-    """A server of a map and its storage in a graph, both in bytes; sizes in a graph are rounded down."""
+def _unlike_servers(
+    site: SiteFiles,
+) -> Iterator[tuple[StatedMachine, str, StorageServer, str, int, bool]]:
+    """Yield the servers of which a map and a graph have different capacities; the last: the graph has twice.
 
-    name: str
-    map_where: str
-    where: str
-    vertex: str
-    capacity: int
-    there: int
-    rounding: int
-
-
-def _compared_servers(site: SiteFiles) -> Iterator[_ComparedServer]:
-    for machine, store, map_where, server, places in _placed_servers(site):
-        there = store.bytes_below(*places) if len(places) == 1 else None
-        if there is not None and server.capacity is not None:
-            (vertex,) = places
-            sizes = server.capacity, there, store.pieces[vertex] * GIB
-            yield _ComparedServer(server.name, map_where, machine.where, store.paths[vertex], *sizes)
+    Sizes in a graph are rounded down.  Storage without a unit is not compared.
+    """
+    for machine, store, where, server, places in _placed_servers(site):
+        if server.capacity is None or len(places) != 1:
+            continue
+        (vertex,) = places
+        there, rounding = sum(store.direct[vertex].values()), store.pieces[vertex] * GIB
+        is_twice = abs(there - 2 * server.capacity) <= rounding
+        in_bytes = all(sized for _, sized in store.direct[vertex])
+        if in_bytes and (is_twice or abs(there - server.capacity) > rounding):
+            yield machine, where, server, store.paths[vertex], there, is_twice
 
 
 def _placed_servers(
     site: SiteFiles,
 ) -> Iterator[tuple[StatedMachine, _Store, str, StorageServer, set[str]]]:
     """Yield each graph, its storage, and each server of each map (`where`) with its places in the graph."""
-    for machine in _graphs(site):
-        store = _Store(machine)
+    for machine, store in _graphs(site):
         for where, map_ in site.maps:
             for server in map_.servers.values():
-                yield machine, store, where, server, store.places_of(server)
+                places = {store.place_of[host] for host in server.hosts if host in store.place_of}
+                yield machine, store, where, server, places
 
 
-def _graphs(site: SiteFiles) -> Iterator[StatedMachine]:
-    return (machine for machine in site.machines if machine.kind != R)
+def _graphs(site: SiteFiles) -> Iterator[tuple[StatedMachine, _Store]]:
+    return ((machine, _Store(machine)) for machine in site.machines if machine.kind != R)
 
 
 def _bytes(number: int) -> str:

@@ -35,7 +35,7 @@ from simsched.graph.build.jgf import from_jgf
 from simsched.graph.build.recipe import from_recipe
 from simsched.graph.build.rset import from_rset
 from simsched.graph.cluster import SITE_FILES, SITE_QUEUES, Cluster
-from simsched.graph.resource_graph import children_map, containment_root, execution_targets, pool_of
+from simsched.graph.resource_graph import children_map, containment_root, execution_targets, inside, pool_of
 from simsched.simulation.options.config_file import queue_document
 from simsched.simulation.options.run_config import KEYS, from_document
 from simsched.simulation.outages.outages import Outage, read_outages
@@ -121,14 +121,11 @@ class StatedMachine:
         return found
 
 
-def _units(graph: ResourceGraph, vertex: str, below: Mapping[str, Sequence[str]]) -> Mapping[str, int]:
+def _units(graph: ResourceGraph, vertex: str, below: Mapping[str, list[str]]) -> Mapping[str, int]:
     found: Counter[str] = Counter()
-    stack = list(below.get(vertex, ()))
-    while stack:
-        inner = stack.pop()
-        pool = pool_of(graph, inner)
-        stack.extend(below.get(inner, ()))
-        if inner not in below or pool.type in COUNTED:
+    for within in inside(below, vertex):
+        pool = pool_of(graph, within)
+        if within not in below or pool.type in COUNTED:
             factor = int(unit_of(pool.unit).factor) if is_unit(pool.unit) else 1
             found[pool.type] += pool.size * factor
     return found
