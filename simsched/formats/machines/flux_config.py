@@ -590,17 +590,18 @@ class _Reader:
                 self.notes.left_out(f"{key}: all queues have the same parameters", self.at(table))
         options: dict[str, Any] = {}
         if policy != "fcfs" or "queue-depth" in queue:
-            if "queue-depth" not in queue:
-                self.notes.assumed(f"queue-depth = {QUEUE_DEPTH}, the default of Fluxion", self.at(table))
-            depth = queue.get("queue-depth", QUEUE_DEPTH)
-            options["queue-depth"] = max(1, min(depth, queue.get("max-queue-depth", depth)))
+            options["queue-depth"] = max(1, self._depth("queue-depth", queue, QUEUE_DEPTH, table))
         if policy == "hybrid":
-            if "reservation-depth" not in plan:
-                text = f"reservation-depth = {RESERVATION_DEPTH}, the default of Fluxion"
-                self.notes.assumed(text, self.at(table))
-            depth = plan.get("reservation-depth", RESERVATION_DEPTH)
-            options["hybrid"] = {"depth": min(depth, plan.get("max-reservation-depth", depth))}
+            depth = self._depth("reservation-depth", plan, RESERVATION_DEPTH, table)
+            options["hybrid"] = {"depth": depth}
         return {"queue-policy": policy, **({"policy-options": options} if options else {})}
+
+    def _depth(self, name: str, given: Mapping[str, int], usual: int, table: str) -> int:
+        """Return a depth, which another parameter may bound."""
+        if name not in given:
+            self.notes.assumed(f"{name} = {usual}, the default of Fluxion", self.at(table))
+        depth = given.get(name, usual)
+        return min(depth, given.get(f"max-{name}", depth))
 
     def _policy_name(self, found: dict[str, Any], where: str) -> str:
         name = found.get("queue-policy")

@@ -82,8 +82,10 @@ def read_pbsnodes(content: Content, where: str, notes: NoteCollector) -> SiteFac
         if no node has cores; under strict `notes` for the first line that is not understood.
     """
     if isinstance(content, str):
-        return _described(_nodes(content, where, notes), where, notes, "pbsnodes")
-    return _described(_objects(content, "nodes", where, notes), where, notes, "pbsnodes")
+        nodes = _nodes(content, where, notes)
+    else:
+        nodes = _objects(content, "nodes", where, notes)
+    return _described(nodes, where, notes, "pbsnodes")
 
 
 def _objects(
@@ -211,10 +213,14 @@ def _node(name: str, attributes: Attributes, notes: NoteCollector) -> Node | Non
         return None
     sockets = _first(attributes, notes, "total_sockets") or 0
     gpus = _first(attributes, notes, f"{AVAILABLE}ngpus", "gpus", f"{AVAILABLE}naccelerators") or 0
-    pools = (*_memory(attributes, notes), *_pools(attributes))
+    pools = [*_memory(attributes, notes)]
+    for kind, value in _others(attributes):  # what is a number of units or an amount
+        amount = _amount(value)
+        if amount is not None and amount.size and kind not in _NOT_POOLS and _WORD.fullmatch(kind):
+            pools.append(PoolSpec(type=kind, amount=amount))
     properties, status = _properties(attributes, first, notes), _status(attributes, notes)
     locality = (Level("socket", sockets),) if sockets > 1 and cores % sockets == 0 else ()
-    return node_of(properties, status, cores=cores, gpus=gpus, locality=locality, pools=pools)
+    return node_of(properties, status, cores=cores, gpus=gpus, locality=locality, pools=tuple(pools))
 
 
 def _first(attributes: Attributes, notes: NoteCollector, *keys: str) -> int | None:
@@ -241,14 +247,6 @@ def _memory(attributes: Attributes, notes: NoteCollector) -> Iterator[PoolSpec]:
             notes.fault(f"{clip(value)!r} is not an amount of memory", place, "such as 131072mb")
         elif amount.size:
             yield PoolSpec(type="memory", amount=amount)
-
-
-def _pools(attributes: Attributes) -> Iterator[PoolSpec]:
-    """Yield a pool for each other resource that is a number of units or an amount."""
-    for name, value in _others(attributes):
-        amount = _amount(value)
-        if amount is not None and amount.size and name not in _NOT_POOLS and _WORD.fullmatch(name):
-            yield PoolSpec(type=name, amount=amount)
 
 
 def _properties(attributes: Attributes, where: str, notes: NoteCollector) -> tuple[str, ...]:
@@ -420,35 +418,18 @@ def _config(queues: Mapping[str, Attributes], server: Attributes, notes: NoteCol
             place = attributes.get("enabled", attributes.get("started", ("", "")))[1]
             notes.left_out(f"the queue {name}, which is not enabled or not started", place)
         else:
-            found[name] = _queue(attributes, notes)
+            found[name] = _rules(attributes, notes, {}, of_queue=True)
     if not found:
         return {}
     default, place = server.get("default_queue", ("", ""))
-    policy = _policy(server, notes, {"queue": default} if default in found else {}, of_queue=False)
+    policy = _rules(server, notes, {"queue": default} if default in found else {}, of_queue=False)
     if default and default not in queues:
         notes.fault(f"the default queue {clip(default)!r} does not exist", place, ", ".join(found))
     elif default and default not in found:
         notes.left_out(f"the default queue {default}, which runs no jobs", place)
     tables = [table for table in limits.tables() if table.get("queue", next(iter(found))) in found]
     more = {"limits": tables} if tables else {}
-    return {"queues": found, **({"policy": policy} if policy else {}), **more}
-
-
-def _queue(attributes: Attributes, notes: NoteCollector) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    requires: list[str] = []
-    for key, (value, place) in attributes.items():
-        requires += _required(key, value)
-        if key.lower() == "priority":
-            if re.fullmatch(r"[+-]?\d{1,9}", value):
-                found["priority"] = int(value)
-            else:
-                notes.fault(f"{clip(value)!r} is not a priority", place, "a whole number")
-    names = usable_properties(requires, next(iter(attributes.values()), ("", ""))[1], notes)
-    if names:
-        found["requires"] = list(names)
-    policy = _policy(attributes, notes, {}, of_queue=True)
-    return {**found, "policy": policy} if policy else found
+    return {"queues": found, **policy, **more}
 
 
 def _required(key: str, value: str) -> list[str]:
@@ -461,15 +442,19 @@ def _required(key: str, value: str) -> list[str]:
     return [name if value.lower() in _TRUE else f"{name}={value}"]
 
 
-def _policy(
+def _rules(
     attributes: Attributes, notes: NoteCollector, system: Mapping[str, str], *, of_queue: bool
 ) -> dict[str, Any]:
-    """Return limits and defaults of a queue or of the server."""
+    """Return the priority, the required properties and the policy of a queue; of the server, its policy."""
+    found: dict[str, Any] = {}
+    requires: list[str] = []
     sizes: dict[str, dict[str, int]] = {}
     times: dict[str, float | None] = {}
     for key, (value, place) in attributes.items():
         table, _, name = key.partition(".")
         side = {"resources_max": "max", "resources_min": "min"}.get(table)
+        words = _required(key, value) if of_queue else []
+        requires += words
         if name == "walltime" and (side == "max" or table == "resources_default"):
             times[table] = _seconds(value, place, notes)
         elif side is not None and name in _SIZES:
@@ -477,13 +462,17 @@ def _policy(
             if size is not None:
                 own, narrower = sizes.setdefault(side, {}), min if side == "max" else max
                 own[_SIZES[name]] = narrower(size, own.get(_SIZES[name], size))
-        elif (
-            key.lower() not in _READ
-            and not (of_queue and _required(key, value))
-            and (key, value) != (f"{_CHUNK}ncpus", "1")  # as PBS itself has it
-        ):
+        elif of_queue and key.lower() == "priority":
+            if re.fullmatch(r"[+-]?\d{1,9}", value):
+                found["priority"] = int(value)
+            else:
+                notes.fault(f"{clip(value)!r} is not a priority", place, "a whole number")
+        elif not words and key.lower() not in _READ and (key, value) != (f"{_CHUNK}ncpus", "1"):  # PBS's own
             notes.left_out(f"{key} of queues or the server", place)
-    return policy_of(times.get("resources_max"), sizes, times.get("resources_default"), **system)
+    properties = usable_properties(requires, next(iter(attributes.values()), ("", ""))[1], notes)
+    policy = policy_of(times.get("resources_max"), sizes, times.get("resources_default"), **system)
+    made = {"requires": list(properties), "policy": policy}
+    return found | {key: value for key, value in made.items() if value}
 
 
 def _seconds(value: str, where: str, notes: NoteCollector) -> float | None:

@@ -91,7 +91,16 @@ def reservation_of(name: str, keys: Keys, hosts: Sequence[str]) -> dict[str, Any
         return None
     if seconds >= YEAR and stated_time.lower() in _ENDLESS:
         keys.assumed("it lasts a year, as Slurm counts a duration without an end")
-    found = {"name": name, "start": start, "duration": seconds, **places, **_who(keys)}
+    found = {"name": name, "start": start, "duration": seconds, **places}
+    for key, word in _WHO.items():  # whose jobs may use it: of each of the lists, as in Slurm
+        names = comma_parts(keys.stated(key))
+        excluded = [name for name in names if name.startswith("-")]
+        if excluded:
+            keys.left_out(f"{word} that may not use it ({clip(', '.join(excluded))})")
+        elif names:
+            found[word] = names
+    if len(found.keys() & _WHO.values()) > 1:
+        found["match"] = "all"
     found |= _of_flags(flags, seconds, keys)
     found |= _cores(found, keys)
     if found.get("magnetic") and "licenses" in found and len(places) == 1:
@@ -180,19 +189,6 @@ def _cores(table: Mapping[str, Any], keys: Keys) -> dict[str, dict[str, str]]:
 
 def _expanded(text: str) -> list[str]:
     return Hostlist.parse(text).expand()
-
-
-def _who(keys: Keys) -> dict[str, Any]:
-    """Return whose jobs may use it: of each of the lists, as in Slurm."""
-    found: dict[str, Any] = {}
-    for key, word in _WHO.items():
-        names = comma_parts(keys.stated(key))
-        excluded = [name for name in names if name.startswith("-")]
-        if excluded:
-            keys.left_out(f"{word} that may not use it ({clip(', '.join(excluded))})")
-        elif names:
-            found[word] = names
-    return found | ({"match": "all"} if len(found) > 1 else {})
 
 
 def _of_flags(flags: Sequence[str], seconds: float, keys: Keys) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from simsched.formats.machines.slurm.slurm_records import SlurmRecords
 from simsched.formats.text.diagnostics import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from simsched.formats.machines.description import NoteCollector
 
@@ -242,20 +242,27 @@ def _objects(
                     yield "licensename", {"licensename": name, "total": total}, place
                 else:
                     notes.fault("a licence without a name and a number", place, "LicenseName and Total")
-            elif not text_of(row.get("name")):
+            elif not (name := text_of(row.get("name"))):
                 notes.fault(f"a {key.removesuffix('s')} without a name", place)
+            elif key == "partitions":
+                listed.add(name)
+                yield "partitionname", {**_partition_values(row), "partitionname": name}, place
+            elif key == "nodes":
+                values = texts_at(row, NODE_PATHS)
+                flags = row.get("state_flags")  # apart from the state until v0.0.38
+                states = (values.get("state"), *(map(text_of, flags) if isinstance(flags, list) else ()))
+                yield "name", {**values, "state": "+".join(filter(None, states)), "name": name}, place
             else:
-                kind, values_of = _NAMED[key]
-                name = text_of(row["name"])
-                listed |= {name} if key == "partitions" else set()
-                yield kind, {**values_of(row), kind: name}, place
-
-
-def _node_values(row: Mapping[str, Any]) -> dict[str, str]:
-    values = texts_at(row, NODE_PATHS)
-    flags = row.get("state_flags")  # apart from the state until v0.0.38
-    states = (values.get("state", ""), *(map(text_of, flags) if isinstance(flags, list) else ()))
-    return {**values, "state": "+".join(filter(None, states))}
+                values = texts_at(row, RESERVATION_PATHS)
+                given = row.get("core_specializations")
+                cores = [one for one in given if isinstance(one, dict)] if isinstance(given, list) else []
+                if cores:
+                    values["coreids"] = ";".join(
+                        CORE_LINE.format(text_of(one.get("node")), text_of(one.get("core"))) for one in cores
+                    )
+                if values.get("endtime") == "UNLIMITED":
+                    values["duration"] = values.pop("endtime")
+                yield "reservationname", {**values, "reservationname": name}, place
 
 
 def _partition_values(row: Mapping[str, Any]) -> dict[str, str]:
@@ -271,26 +278,6 @@ def _partition_values(row: Mapping[str, Any]) -> dict[str, str]:
         many = f"FORCE:{jobs & ~_FORCED}" if jobs and jobs & _FORCED else f"YES:{jobs}"
         values["oversubscribe"] = few.get(jobs, many)
     return values
-
-
-def _reservation_values(row: Mapping[str, Any]) -> dict[str, str]:
-    values = texts_at(row, RESERVATION_PATHS)
-    rows = row.get("core_specializations")
-    cores = [one for one in rows if isinstance(one, dict)] if isinstance(rows, list) else []
-    if cores:
-        pairs = (CORE_LINE.format(text_of(one.get("node")), text_of(one.get("core"))) for one in cores)
-        values["coreids"] = ";".join(pairs)
-    if values.get("endtime") == "UNLIMITED":
-        values["duration"] = values.pop("endtime")
-    return values
-
-
-_NAMED: Mapping[str, tuple[str, Callable[[Mapping[str, Any]], dict[str, str]]]] = {
-    "nodes": ("name", _node_values),
-    "partitions": ("partitionname", _partition_values),
-    "reservations": ("reservationname", _reservation_values),
-}
-"""List of named objects → the key of their names, and the function that returns their values."""
 
 
 def _of_sinfo(
