@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from simsched.bundled import bundled, plain_name
 from simsched.errors import ClusterError, ConfigError, FormatError, LimitError, SimschedError
@@ -54,13 +54,6 @@ R, GRAPH, OTHER = "R", "graph", "other"
 
 COUNTED = ("core", "gpu")
 """Types that every description counts, also where they have parts (hardware threads)."""
-
-
-class SiteFault(NamedTuple):
-    """The finding of one rule: the place (a file and a path in it) and a sentence."""
-
-    where: str
-    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +172,7 @@ class SiteFiles:
     configs : configurations of queues, or of Flux.
     maps : storage maps, with their places.
     outages : outages, with their places.
-    faults : descriptions that are well formed and describe no possible machine.
+    faults : descriptions (place, sentence) that are well formed and describe no possible machine.
     notes : what an import could not understand.
     excluded_hosts : the hosts that a configuration withholds from scheduling; a graph need not have them.
     """
@@ -189,7 +182,7 @@ class SiteFiles:
     configs: list[SiteConfig] = field(default_factory=list)
     maps: list[tuple[str, StorageMap]] = field(default_factory=list)
     outages: list[tuple[str, tuple[Outage, ...]]] = field(default_factory=list)
-    faults: list[SiteFault] = field(default_factory=list)
+    faults: list[tuple[str, str]] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
     excluded_hosts: frozenset[str] = frozenset()
 
@@ -437,7 +430,7 @@ def _add(found: SiteFiles, where: str, kind: str, make: Callable[[], ResourceGra
     try:
         found.machines.append(StatedMachine(where, kind, Cluster(make())))
     except ClusterError as error:
-        found.faults.append(SiteFault(where, str(error).removeprefix(f"{where}: ")))
+        found.faults.append((where, str(error).removeprefix(f"{where}: ")))
 
 
 def _name(where: str) -> str:

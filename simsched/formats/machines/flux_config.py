@@ -36,7 +36,7 @@ from simsched.formats.text.toml_text import load_toml, toml_lines
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from simsched.formats.machines.description import Content, NoteCollector
+    from simsched.formats.machines.description import Content, NoteCollector, Table
     from simsched.formats.text.documents import OpenFile
 
 
@@ -298,9 +298,7 @@ def read_flux_configs(files: Sequence[tuple[str, str, OpenFile | None]], notes: 
     return _Reader(names, places, files[-1][2] if files else None, notes).facts(merged)
 
 
-def merged_tables(
-    files: Sequence[tuple[str, str]], notes: NoteCollector
-) -> tuple[dict[str, Any], dict[str, str]]:
+def merged_tables(files: Sequence[tuple[str, str]], notes: NoteCollector) -> tuple[Table, dict[str, str]]:
     """Return the tables of the files (name, text) as one document, and the file and line of each path in it.
 
     Raises

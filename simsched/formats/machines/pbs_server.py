@@ -31,7 +31,7 @@ from simsched.formats.machines.site_facts import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from simsched.formats.machines.description import Content, NoteCollector
+    from simsched.formats.machines.description import Content, NoteCollector, Table
 
 
 AVAILABLE = "resources_available."
@@ -71,6 +71,8 @@ _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 
 Attributes = dict[str, tuple[str, str]]
 """Attribute → its value and its place."""
+Rows = dict[str, Attributes]
+"""The nodes or queues by name."""
 
 
 def read_pbsnodes(content: Content, where: str, notes: NoteCollector) -> SiteFacts:
@@ -88,11 +90,9 @@ def read_pbsnodes(content: Content, where: str, notes: NoteCollector) -> SiteFac
     return _described(nodes, where, notes, "pbsnodes")
 
 
-def _objects(
-    document: Mapping[str, Any], key: str, where: str, notes: NoteCollector
-) -> dict[str, Attributes]:
+def _objects(document: Mapping[str, Any], key: str, where: str, notes: NoteCollector) -> Rows:
     """Return the attributes of each object under a key of a JSON document of PBS, by name."""
-    found: dict[str, Attributes] = {}
+    found: Rows = {}
     for name, row in document[key].items():
         place = f"{where}: {key}.{name}"
         if not isinstance(row, dict):
@@ -106,9 +106,9 @@ def _objects(
     return found
 
 
-def _nodes(text: str, where: str, notes: NoteCollector) -> dict[str, Attributes]:
+def _nodes(text: str, where: str, notes: NoteCollector) -> Rows:
     """Return the attributes of each node; lines of a node are indented, its name is not."""
-    nodes: dict[str, Attributes] = {}
+    nodes: Rows = {}
     current: Attributes | None = None
     last = ""
     for number, line in enumerate(text.splitlines(), 1):
@@ -135,9 +135,7 @@ def _nodes(text: str, where: str, notes: NoteCollector) -> dict[str, Attributes]
     return nodes
 
 
-def _described(
-    nodes: Mapping[str, Attributes], where: str, notes: NoteCollector, form: str, config: Any = None
-) -> SiteFacts:
+def _described(nodes: Rows, where: str, notes: NoteCollector, form: str, config: Any = None) -> SiteFacts:
     """Return the facts of these nodes; without a configuration, with that of the queues of the nodes."""
     parts: dict[str, dict[str, Node]] = {}
     bound: dict[str, Any] = {}  # the queues to which nodes belong
@@ -358,7 +356,7 @@ def read_pbs_queues(content: Content, where: str, notes: NoteCollector) -> SiteF
         if there is neither a queue nor a node; under strict `notes` for the first line that is not
         understood.
     """
-    found: dict[str, dict[str, Attributes]] = {"queue": {}, "node": {}, "server": {"": {}}}
+    found: dict[str, Rows] = {"queue": {}, "node": {}, "server": {"": {}}}
     if isinstance(content, str):
         _take_commands(content, found, where, notes)
     else:
@@ -372,9 +370,7 @@ def read_pbs_queues(content: Content, where: str, notes: NoteCollector) -> SiteF
     return SiteFacts(form="queues of PBS", notes=notes, config=config)
 
 
-def _take_commands(
-    text: str, found: Mapping[str, dict[str, Attributes]], where: str, notes: NoteCollector
-) -> None:
+def _take_commands(text: str, found: dict[str, Rows], where: str, notes: NoteCollector) -> None:
     """Add the attributes that commands of qmgr set, by kind and name; the server has none."""
     for number, raw in enumerate(text.splitlines(), 1):
         line, place = raw.strip(), f"{where}:{number}"
@@ -402,7 +398,7 @@ def _take_commands(
         owner[key] = (f"{before},{value}" if before else value.strip().strip('"'), place)
 
 
-def _config(queues: Mapping[str, Attributes], server: Attributes, notes: NoteCollector) -> dict[str, Any]:
+def _config(queues: Rows, server: Attributes, notes: NoteCollector) -> dict[str, Any]:
     found: dict[str, Any] = {}
     limits = LimitTables(notes)
     server, *rest = (
@@ -442,9 +438,7 @@ def _required(key: str, value: str) -> list[str]:
     return [name if value.lower() in _TRUE else f"{name}={value}"]
 
 
-def _rules(
-    attributes: Attributes, notes: NoteCollector, system: Mapping[str, str], *, of_queue: bool
-) -> dict[str, Any]:
+def _rules(attributes: Attributes, notes: NoteCollector, system: Table, *, of_queue: bool) -> Table:
     """Return the priority, the required properties and the policy of a queue; of the server, its policy."""
     found: dict[str, Any] = {}
     requires: list[str] = []

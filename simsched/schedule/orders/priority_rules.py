@@ -453,7 +453,7 @@ def _slurm(lines: Mapping[str, Any], where: str) -> dict[str, Any]:
         value = ("yes" if item else "no") if isinstance(item, bool) else str(item)
         settings.add({str(key).lower(): value}, f"{where}.{GLOBAL[str(key).lower()]}")
     try:
-        made = settings.priority()
+        made = settings.priority({}, ())
     except SimschedError as error:
         raise ConfigError(error.message, where=error.where, expected=error.expected) from None
     # without a weight all priorities are equal, and jobs go by submission

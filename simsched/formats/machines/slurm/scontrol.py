@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
     from simsched.formats.machines.description import NoteCollector
 
+    Record = tuple[str, dict[str, str], str]
+    """The key of the name, the values, and the place."""
+
 
 _RECORD = re.compile(r"\s*(NodeName|PartitionName|ReservationName|LicenseName)=(\S+)", re.IGNORECASE)
 _CORES = re.compile(r"NodeName=(\S+)\s+CoreIDs=(\S*)", re.IGNORECASE)
@@ -62,7 +65,7 @@ def read_scontrol(text: str, where: str, notes: NoteCollector) -> SlurmRecords:
     return records
 
 
-def _add(records: SlurmRecords, found: Iterable[tuple[str, dict[str, str], str]]) -> None:
+def _add(records: SlurmRecords, found: Iterable[Record]) -> None:
     """Add records (key of the name, values, place), the same of text and JSON."""
     licences: list[tuple[str, str]] = []
     for kind, values, place in found:
@@ -84,7 +87,7 @@ def _add(records: SlurmRecords, found: Iterable[tuple[str, dict[str, str], str]]
         records.settings.add({"licenses": ",".join(text for text, _ in licences)}, licences[0][1])
 
 
-def _records(text: str, where: str, notes: NoteCollector) -> Iterator[tuple[str, dict[str, str], str]]:
+def _records(text: str, where: str, notes: NoteCollector) -> Iterator[Record]:
     """Yield (kind, values, place) of each record and setting, in the order of the text.
 
     A record goes on until the next one begins: its lines are indented, but they are not in texts that
@@ -224,9 +227,7 @@ def read_slurm_document(document: Any, where: str, notes: NoteCollector) -> Slur
     return records
 
 
-def _objects(
-    rows: Mapping[str, list[Any]], where: str, notes: NoteCollector
-) -> Iterator[tuple[str, dict[str, str], str]]:
+def _objects(rows: Mapping[str, list[Any]], where: str, notes: NoteCollector) -> Iterator[Record]:
     """Yield the objects of lists as `_records` yields records of text."""
     listed: set[str] = set()  # partitions that sinfo has shown
     for key, items in rows.items():
@@ -280,9 +281,7 @@ def _partition_values(row: Mapping[str, Any]) -> dict[str, str]:
     return values
 
 
-def _of_sinfo(
-    row: Mapping[str, Any], place: str, notes: NoteCollector, listed: set[str]
-) -> Iterator[tuple[str, dict[str, str], str]]:
+def _of_sinfo(row: Mapping[str, Any], place: str, notes: NoteCollector, listed: set[str]) -> Iterator[Record]:
     """Yield the partition and the nodes of one line of sinfo, which have one state and one partition."""
     partition = row.get("partition")
     name = text_of(partition.get("name")) if isinstance(partition, dict) else text_of(partition)

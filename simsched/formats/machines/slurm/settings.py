@@ -33,7 +33,7 @@ from simsched.formats.rfc.duration import format_duration
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from simsched.formats.machines.description import NoteCollector, QosRow
+    from simsched.formats.machines.description import NoteCollector, QosRow, Table
 
 
 class Parameter(NamedTuple):
@@ -214,9 +214,7 @@ class Settings:
         named = [word for word in comma_parts(parameters) if word in _CONSUMABLE]
         return not named or any("memory" in word for word in named)
 
-    def run_options(
-        self, partitions: Mapping[str, float] | None = None, qos: Sequence[QosRow] = ()
-    ) -> dict[str, Any]:
+    def run_options(self, partitions: Mapping[str, float], qos: Sequence[QosRow]) -> Table:
         """Return the run options that the settings state, without the queues.
 
         partitions : the PriorityJobFactor of each partition.
@@ -311,9 +309,7 @@ class Settings:
 
     # --- the priority of jobs
 
-    def priority(
-        self, partitions: Mapping[str, float] | None = None, qos: Sequence[QosRow] = ()
-    ) -> dict[str, Any]:
+    def priority(self, partitions: Mapping[str, float], qos: Sequence[QosRow]) -> Table:
         """Return ``order`` and ``priority``; empty if jobs go by submission.
 
         partitions : the PriorityJobFactor of each partition.
@@ -330,7 +326,7 @@ class Settings:
             self.at("prioritytype").left_out(f"PriorityType={kind}: jobs are ordered by submission")
         if kind not in ("", MULTIFACTOR):
             return {}
-        factors = self._factors(flags, partitions or {}, qos)
+        factors = self._factors(flags, partitions, qos)
         usage = {row.name: row.usage_factor for row in qos if row.usage_factor != 1}
         where = qos[0].where.rpartition(":")[0] if qos else ""
         if any(row.priority for row in qos) and "qos" not in factors:
@@ -364,9 +360,7 @@ class Settings:
             priority["fair-share"] = self._fair_share(flags, usage)
         return {"order": "multifactor", "priority": priority}
 
-    def _factors(
-        self, flags: set[str], partitions: Mapping[str, float], qos: Sequence[QosRow]
-    ) -> dict[str, Any]:
+    def _factors(self, flags: set[str], partitions: Mapping[str, float], qos: Sequence[QosRow]) -> Table:
         def normalises(kind: str) -> bool:
             return not {f"no_normal_{kind}", "no_normal_all"} & flags
 

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from simsched.formats.cluster.recipe import NodeGroup
+    from simsched.formats.machines.description import Table
     from simsched.formats.machines.slurm.settings import Settings
 
 
@@ -760,10 +761,8 @@ class _Understanding:
             alike.setdefault((id(node.kind), node.properties), {})[host] = node
         return {host: node for nodes in alike.values() for host, node in nodes.items()}
 
-    def _config(
-        self, members: Mapping[str, Sequence[str]], properties: Mapping[str, str], limits: SlurmLimits
-    ) -> dict[str, Any]:
-        """Return the run options and the queues."""
+    def _config(self, members: dict[str, list[str]], words: dict[str, str], limits: SlurmLimits) -> Table:
+        """Return the run options and the queues; `words` has the property of each."""
         factors: dict[str, float] = {}
         for name, keys in self.partitions.items():
             factor = keys.number("priority", "priorityjobfactor")
@@ -773,7 +772,7 @@ class _Understanding:
         defaults: list[str] = []
         for name, hosts in members.items():
             keys = self.partitions.get(name, Keys({}, self.notes, ""))
-            nodes: dict[str, Any] = {"requires": [properties[name]]}
+            nodes: dict[str, Any] = {"requires": [words[name]]}
             if hosts and not self.nodes:
                 nodes = {"hosts": EVERY_NODE if EVERY_NODE in hosts else encode_hosts(hosts)}
             queues[name] = nodes | queue_of(name, keys)
