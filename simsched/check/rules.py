@@ -617,9 +617,7 @@ def _node_and_map(machine: StatedMachine, where: str, map_: StorageMap) -> Fault
         yield machine.where, f"{text}: the same storage counts twice"
 
 
-def _unlike_servers(
-    site: SiteFiles,
-) -> Iterator[tuple[StatedMachine, str, StorageServer, str, int, bool]]:
+def _unlike_servers(site: SiteFiles) -> Iterator[tuple[StatedMachine, str, StorageServer, str, int, bool]]:
     """Yield the servers of which a map and a graph have different capacities; the last: the graph has twice.
 
     Sizes in a graph are rounded down.  Storage without a unit is not compared.
@@ -635,9 +633,7 @@ def _unlike_servers(
             yield machine, where, server, store.paths[vertex], there, is_twice
 
 
-def _placed_servers(
-    site: SiteFiles,
-) -> Iterator[tuple[StatedMachine, _Store, str, StorageServer, set[str]]]:
+def _placed_servers(site: SiteFiles) -> Iterator[tuple[StatedMachine, _Store, str, StorageServer, set[str]]]:
     """Yield each graph, its storage, and each server of each map (`where`) with its places in the graph."""
     for machine, store in _graphs(site):
         for where, map_ in site.maps:

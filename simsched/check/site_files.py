@@ -48,6 +48,9 @@ if TYPE_CHECKING:
     from simsched.simulation.queues import Queues
     from simsched.site.site import Site
 
+    SiteText = tuple[str | Path, str, str]
+    """The path, the name and the text of a file."""
+
 
 R, GRAPH, OTHER = "R", "graph", "other"
 """The kinds of descriptions: R and graphs state ranks."""
@@ -323,9 +326,7 @@ def _add_document(found: SiteFiles, path: str | Path, where: str, text: str, doc
         raise unrecognised(text, where, "", EXPECTED) or fault
 
 
-def _of_slurm(
-    files: Sequence[tuple[str | Path, str, str]],
-) -> tuple[dict[str, MachineDescription], dict[str, str]]:
+def _of_slurm(files: Sequence[SiteText]) -> tuple[dict[str, MachineDescription], dict[str, str]]:
     """Return the first file of Slurm with nodes, joined with those without, and the formats of these."""
     found = {
         where: parts
@@ -340,7 +341,7 @@ def _of_slurm(
     return {first: understood([part for where in (first, *formats) for part in found[where]])}, formats
 
 
-def _add_toml(found: SiteFiles, files: Sequence[tuple[str | Path, str, str]]) -> None:
+def _add_toml(found: SiteFiles, files: Sequence[SiteText]) -> None:
     """Add the TOML files (path, name, text) of one configuration."""
     document, places = merged_tables([(where, text) for _, where, text in files], NoteCollector())
     names = ", ".join(where for _, where, _ in files)

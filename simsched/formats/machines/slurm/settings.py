@@ -353,10 +353,8 @@ class Settings:
         if "accrue_always" in flags:
             priority["age-from"] = "submit"
         if "fair-share" in factors:
-            text = (
-                "accounts and shares are in the accounting database; without priority.accounts all are equal"
-            )
-            keys.assumed(f"fair share: {text}")
+            usual = "without priority.accounts all are equal"
+            keys.assumed(f"fair share: accounts and shares are in the accounting database; {usual}")
             priority["fair-share"] = self._fair_share(flags, usage)
         return {"order": "multifactor", "priority": priority}
 

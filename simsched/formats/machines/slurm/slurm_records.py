@@ -155,10 +155,8 @@ def joined(parts: Sequence[SlurmRecords]) -> tuple[SlurmRecords, list[tuple[str,
             if not stated(mine.values, key):
                 mine.add({key: value}, more.where(key))
             elif stated(more.values, key) and _plain(value) != _plain(mine.values[key]):
-                text = (
-                    f"{key}={clip(value)} is not used: {clip(mine.values[key])} of {mine.where(key)} counts"
-                )
-                whole.notes.assumed(text, more.where(key))
+                counts = f"{clip(mine.values[key])} of {mine.where(key)} counts"
+                whole.notes.assumed(f"{key}={clip(value)} is not used: {counts}", more.where(key))
         defaults = below["nodename"]
         own = {
             host: line._replace(values={**defaults, **line.values}) if defaults else line

@@ -151,7 +151,8 @@ def _preempts(tables: Mapping[str, Any], modes: Mapping[str, str], name: str, ot
 
 
 def _common(settings: Settings, mode: str, exempt: float) -> dict[str, Any]:
-    youngest = YOUNGEST in settings.get("schedulerparameters") or "youngest_first" in _parameters(settings)
+    youngest = "youngest_first" in comma_parts(settings.get("preemptparameters"))
+    youngest = youngest or YOUNGEST in settings.get("schedulerparameters")
     found: dict[str, Any] = {"mode": mode, "order": "youngest" if youngest else "priority"}
     if mode == "requeue":
         settings.at("preemptmode").assumed(AT_ONCE)
@@ -172,13 +173,9 @@ def _exempt(settings: Settings) -> float:
     return 0 if found is None or found == inf else found
 
 
-def _parameters(settings: Settings) -> list[str]:
-    return comma_parts(settings.get("preemptparameters"))
-
-
 def _note_rest(settings: Settings, mode: str) -> None:
     """Note the parts of the lines that affect which jobs are preempted, and are not kept."""
-    left = [name for name in _parameters(settings) if name != "youngest_first"]
+    left = [name for name in comma_parts(settings.get("preemptparameters")) if name != "youngest_first"]
     if left:
         settings.at("preemptparameters").left_out(f"PreemptParameters: {', '.join(left)}")
     note_words(settings.notes, mode, settings.where("preemptmode"), "PreemptMode")
@@ -792,9 +789,8 @@ class _Understanding:
         if exclusive and "match-policy" not in config:
             if len(exclusive) == len(self.partitions):
                 config["match-policy"] = WHOLE_NODES
-                self.notes.assumed(
-                    "all partitions are exclusive: match-policy = firstnodex gives whole nodes"
-                )
+                text = "all partitions are exclusive: match-policy = firstnodex gives whole nodes"
+                self.notes.assumed(text)
             else:
                 text = f"the partitions {', '.join(exclusive)} give whole nodes (OverSubscribe=EXCLUSIVE)"
                 self.notes.left_out(text, self.partitions[exclusive[0]].where)
