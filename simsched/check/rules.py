@@ -239,8 +239,7 @@ def _unknown_names(text: str, place: str, machine: StatedMachine, withheld: tupl
         return
     odd = [name for name in names if name not in machine.by_host and name not in withheld]
     if odd:
-        meant = did_you_mean(odd[0], machine.by_host, cutoff=0.8) if len(odd) == 1 else ""
-        yield place, f"{machine.where} has no {listed(odd)}{meant}"
+        yield place, f"{machine.where} has no {_strange(odd, machine.by_host)}"
 
 
 def _unknown_in_outages(where: str, outages: Iterable[Outage], machine: StatedMachine) -> Faults:
@@ -252,6 +251,11 @@ def _unknown_in_outages(where: str, outages: Iterable[Outage], machine: StatedMa
 def listed(names: Iterable[str]) -> str:
     """Return hosts, each once, as a hostlist in the order of their numbers; a long one is cut short."""
     return clip(encode_hosts(sorted(set(names), key=_by_number)), MOST_CHARACTERS)
+
+
+def _strange(names: list[str], known: Iterable[str]) -> str:
+    """Return hosts that are not known; one alone with the nearest that is."""
+    return listed(names) + (did_you_mean(names[0], known, cutoff=0.8) if len(names) == 1 else "")
 
 
 def _by_number(host: str) -> tuple[str, int]:
@@ -290,8 +294,7 @@ def unknown_hosts(site: SiteFiles) -> Faults:
         named = (host for part in parts for host in part.hostlist.unique())
         odd = [host for host in named if host not in index.ordinal_of_host]
         if odd:
-            meant = did_you_mean(odd[0], index.ordinal_of_host, cutoff=0.8) if len(odd) == 1 else ""
-            yield place("hosts"), f"the machine has no {listed(odd)}{meant}"
+            yield place("hosts"), f"the machine has no {_strange(odd, index.ordinal_of_host)}"
 
 
 @rule("queue-empty", ERROR, "a queue has no node")
@@ -738,11 +741,10 @@ def _summary(site: SiteFiles) -> str:
         totals = {"node": len(machine.nodes)}
         totals |= {kind: machine.totals[kind] for kind in ("core", "gpu") if machine.totals.get(kind)}
         parts.append(", ".join(units(totals)))
-    queues = len({name for config in site.configs if config.queues for name in config.queues.queues})
-    if queues:
-        parts.append("1 queue" if queues == 1 else f"{queues} queues")
-    servers = sum(len(map_.servers) for _, map_ in site.maps)
-    if servers:
-        parts.append("1 storage server" if servers == 1 else f"{servers} storage servers")
-    number = len(site.files)
-    return "; ".join([*parts, "1 file" if number == 1 else f"{number} files"])
+    numbers = {
+        "queue": len({name for config in site.configs if config.queues for name in config.queues.queues}),
+        "storage server": sum(len(map_.servers) for _, map_ in site.maps),
+        "file": len(site.files),
+    }
+    parts += [f"{count} {word}{'s' * (count > 1)}" for word, count in numbers.items() if count]
+    return "; ".join(parts)

@@ -141,15 +141,12 @@ def read_flux_status(content: Content, where: str, notes: NoteCollector) -> Site
             status = "down" if state.endswith("*") and status == "up" else status
             nodes |= {host: node_of(status=status) for host in hosts_in(given, place, notes)}
         return _facts(nodes, where, notes, STATUS, excluded)
-    drain = content.get("drain")
-    drained = ",".join(map(str, drain)) if isinstance(drain, dict) else ""
-    ranks = {
-        key: idset_in((drained if key == "drain" else content.get(key)) or "", f"{where}: {key}", notes)
-        for key in ("drain", "offline", "torpid", "exclude")
-    }
+    drain, states = content.get("drain"), ("drain", "offline", "torpid", "exclude")
+    stated = {**content, "drain": ",".join(map(str, drain)) if isinstance(drain, dict) else ""}
+    ranks = {key: idset_in(stated.get(key) or "", f"{where}: {key}", notes) for key in states}
     nodes = nodes_of_r(content["R"], f"{where}: R")
     for rank, node in enumerate(nodes.values()):
-        state = next((key for key in ("drain", "offline", "torpid") if rank in ranks[key]), "avail")
+        state = next((key for key in states[:3] if rank in ranks[key]), "avail")
         node.status = STATUS_STATES[state]
     excluded = [host for rank, host in enumerate(nodes) if rank in ranks["exclude"]]
     if excluded:
