@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import numpy as np
 
-from simsched.check.site_files import COUNTED, GRAPH, R, SiteFault, hosts_named, ranks_named, read_site_files
+from simsched.check.site_files import COUNTED, GRAPH, R, hosts_named, ranks_named, read_site_files
 from simsched.declare.answers import Written, json_of
 from simsched.errors import FormatError, SimschedError, clip, did_you_mean
 from simsched.formats.rfc import constraint as rfc31
@@ -23,7 +23,14 @@ from simsched.formats.rfc.hostlist import encode_hosts
 from simsched.formats.rfc.idset import Idset
 from simsched.formats.rfc.units import is_unit, same_dimension, unit_of
 from simsched.graph.pool import Pool, split_name
-from simsched.graph.resource_graph import children_map, execution_targets, pool_of, subsystem_paths, walk
+from simsched.graph.resource_graph import (
+    children_map,
+    execution_targets,
+    inside,
+    pool_of,
+    subsystem_paths,
+    walk,
+)
 from simsched.simulation.admission import groups_of_queues
 from simsched.simulation.limits.limit_kinds import KINDS
 from simsched.simulation.limits.limit_rules import LimitRule, read_limits
@@ -41,7 +48,9 @@ if TYPE_CHECKING:
     from simsched.simulation.outages.outages import Outage
     from simsched.site.site import Site
 
-    Look = Callable[[SiteFiles], Iterator[SiteFault]]
+    Faults = Iterator[tuple[str, str]]
+    """What a rule finds: the places (a file and a path in it), each with a sentence."""
+    Look = Callable[[SiteFiles], Faults]
 
 Severity = Literal["error", "warning", "note"]
 ERROR: Severity = "error"
@@ -80,51 +89,51 @@ MOST_CHARACTERS = 120
 
 
 @rule("machine-impossible", ERROR, "a description of the machine contradicts itself")
-def impossible(site: SiteFiles) -> Iterator[SiteFault]:
+def impossible(site: SiteFiles) -> Faults:
     """Yield the descriptions that contradict themselves."""
     yield from site.faults
 
 
 @rule("import-fault", WARNING, "the import of the site did not understand a line")
-def not_understood(site: SiteFiles) -> Iterator[SiteFault]:
+def not_understood(site: SiteFiles) -> Faults:
     """Yield the lines that an import of the site could not understand."""
     for note in site.notes:
         if note.kind == "fault":
-            yield SiteFault(note.where or "the import", note.text)
+            yield note.where or "the import", note.text
 
 
 @rule("nodes-number", ERROR, "two descriptions have different numbers of nodes")
-def numbers(site: SiteFiles) -> Iterator[SiteFault]:
+def numbers(site: SiteFiles) -> Faults:
     """Yield each description with another number of nodes than the first."""
     for first, other in _pairs(site):
         mine, theirs = len(_nodes(site, other)), len(_nodes(site, first))
         if mine != theirs:
-            yield SiteFault(other.where, f"{mine} nodes, and {theirs} in {first.where}")
+            yield other.where, f"{mine} nodes, and {theirs} in {first.where}"
 
 
 @rule("nodes-hosts", ERROR, "a host is in one description and not in another")
-def hosts(site: SiteFiles) -> Iterator[SiteFault]:
+def hosts(site: SiteFiles) -> Faults:
     """Yield the hosts that one description has and another lacks."""
     for first, other in _pairs(site):
         mine, theirs = _hosts(site, other), _hosts(site, first)
         for names, has, lacks in ((theirs - mine, first, other), (mine - theirs, other, first)):
             if names:
-                yield SiteFault(lacks.where, f"lacks {listed(names)}, which {has.where} has")
+                yield lacks.where, f"lacks {listed(names)}, which {has.where} has"
 
 
 @rule("nodes-twice", ERROR, "a host occurs twice in one description")
-def host_names_twice(site: SiteFiles) -> Iterator[SiteFault]:
+def host_names_twice(site: SiteFiles) -> Faults:
     """Yield the hosts that occur twice in one graph (R may have several ranks on one host)."""
     for machine in site.machines:
         if machine.kind == R:
             continue
         twice = [host for host, count in Counter(node.host for node in machine.nodes).items() if count > 1]
         if twice:
-            yield SiteFault(machine.where, f"has {listed(twice)} more than once")
+            yield machine.where, f"has {listed(twice)} more than once"
 
 
 @rule("nodes-ranks", ERROR, "a host has different ranks in two descriptions")
-def ranks(site: SiteFiles) -> Iterator[SiteFault]:
+def ranks(site: SiteFiles) -> Faults:
     """Yield the hosts whose ranks differ; a description without ranks is not compared."""
     for first, other in _pairs(site):
         unranked = [all(node.rank is None for node in one.nodes) for one in (first, other)]
@@ -135,11 +144,11 @@ def ranks(site: SiteFiles) -> Iterator[SiteFault]:
             theirs, mine = wrong[0]
             rank = "no rank" if mine.rank is None else f"rank {mine.rank}"
             more = f", and {len(wrong) - 1} more hosts differ" if len(wrong) > 1 else ""
-            yield SiteFault(other.where, f"{mine.host} has {rank}, and {theirs.rank} in {first.where}{more}")
+            yield other.where, f"{mine.host} has {rank}, and {theirs.rank} in {first.where}{more}"
 
 
 @rule("nodes-units", ERROR, "a host has different numbers of cores, GPUs or other units")
-def units(site: SiteFiles) -> Iterator[SiteFault]:
+def units(site: SiteFiles) -> Faults:
     """Yield the types of which a host has different numbers."""
     for first, other in _pairs(site):
         wrong: dict[tuple[str, int, int], list[str]] = defaultdict(list)
@@ -153,24 +162,23 @@ def units(site: SiteFiles) -> Iterator[SiteFault]:
                     wrong[kind, here, there].append(mine.host)
         for (kind, here, there), names in wrong.items():
             total = f"{other.totals.get(kind, 0)} and {first.totals.get(kind, 0)} in total"
-            text = f"{kind}={here} on {listed(names)}, and {there} in {first.where} ({total})"
-            yield SiteFault(other.where, text)
+            yield other.where, f"{kind}={here} on {listed(names)}, and {there} in {first.where} ({total})"
 
 
 @rule("properties-missing", ERROR, "a property of the first description is missing in another")
-def properties_missing(site: SiteFiles) -> Iterator[SiteFault]:
+def properties_missing(site: SiteFiles) -> Faults:
     """Yield the properties of R that a graph lacks: jobs that require them are never scheduled."""
     yield from _properties(site, missing=True)
 
 
 @rule("properties-extra", WARNING, "a property is not in the first description")
-def properties_extra(site: SiteFiles) -> Iterator[SiteFault]:
+def properties_extra(site: SiteFiles) -> Faults:
     """Yield the properties that a graph has and R lacks."""
     yield from _properties(site, missing=False)
 
 
 @rule("excluded-unknown", ERROR, "a host or rank that is excluded, drained or down does not exist")
-def excluded(site: SiteFiles) -> Iterator[SiteFault]:
+def excluded(site: SiteFiles) -> Faults:
     """Yield the hosts and ranks that are excluded, drained or down and do not exist."""
     for machine in site.machines[:1]:
         for config in site.configs:
@@ -204,7 +212,7 @@ def _common(first: StatedMachine, other: StatedMachine) -> Iterator[tuple[Stated
             yield first.by_host[node.host], node
 
 
-def _properties(site: SiteFiles, *, missing: bool) -> Iterator[SiteFault]:
+def _properties(site: SiteFiles, *, missing: bool) -> Faults:
     for first, other in _pairs(site):
         wrong: dict[str, list[str]] = defaultdict(list)
         for theirs, mine in _common(first, other):
@@ -213,45 +221,41 @@ def _properties(site: SiteFiles, *, missing: bool) -> Iterator[SiteFault]:
                 wrong[name].append(mine.host)
         for name, names in wrong.items():
             verb, has = ("lacks", "has") if missing else ("has", "lacks")
-            text = f"{verb} the property {name} on {listed(names)}, which {first.where} {has}"
-            yield SiteFault(other.where, text)
+            yield other.where, f"{verb} the property {name} on {listed(names)}, which {first.where} {has}"
 
 
-def _unknown_names(
-    text: str, place: str, machine: StatedMachine, withheld: tuple[str, ...] = ()
-) -> Iterator[SiteFault]:
+def _unknown_names(text: str, place: str, machine: StatedMachine, withheld: tuple[str, ...] = ()) -> Faults:
     """Yield the hosts or ranks of a text that neither the machine has nor the hosts `withheld` from it."""
     try:
         ranks, names = ranks_named(text), hosts_named(text, machine)
     except FormatError as error:
-        yield SiteFault(place, error.message)
+        yield place, error.message
         return
+    if withheld and ranks is not None:  # Flux counts ranks with them
+        ranks -= Idset.from_range(0, len(machine.nodes) + len(withheld) - 1)
+    if unknown := (ranks or Idset(())) - Idset.from_ids(machine.cluster.index.ranks.tolist()):
+        yield place, f"{machine.where} has no rank {unknown}"
     if ranks is not None:
-        if withheld:  # Flux counts ranks with them
-            ranks -= Idset.from_range(0, len(machine.nodes) + len(withheld) - 1)
-        yield from _unknown_ranks(ranks, place, machine)
         return
     odd = [name for name in names if name not in machine.by_host and name not in withheld]
     if odd:
-        meant = did_you_mean(odd[0], machine.by_host, cutoff=0.8) if len(odd) == 1 else ""
-        yield SiteFault(place, f"{machine.where} has no {listed(odd)}{meant}")
+        yield place, f"{machine.where} has no {_strange(odd, machine.by_host)}"
 
 
-def _unknown_in_outages(where: str, outages: Iterable[Outage], machine: StatedMachine) -> Iterator[SiteFault]:
+def _unknown_in_outages(where: str, outages: Iterable[Outage], machine: StatedMachine) -> Faults:
     for number, outage in enumerate(outages):
-        yield from _unknown_ranks(outage.ranks, f"{where}: outages[{number}].ranks", machine)
+        yield from _unknown_names(str(outage.ranks), f"{where}: outages[{number}].ranks", machine)
         yield from _unknown_names(outage.hosts, f"{where}: outages[{number}].hosts", machine)
-
-
-def _unknown_ranks(ranks: Idset, place: str, machine: StatedMachine) -> Iterator[SiteFault]:
-    known = Idset.from_ids(machine.cluster.index.ranks.tolist())
-    if odd := ranks - known:
-        yield SiteFault(place, f"{machine.where} has no rank {odd}")
 
 
 def listed(names: Iterable[str]) -> str:
     """Return hosts, each once, as a hostlist in the order of their numbers; a long one is cut short."""
     return clip(encode_hosts(sorted(set(names), key=_by_number)), MOST_CHARACTERS)
+
+
+def _strange(names: list[str], known: Iterable[str]) -> str:
+    """Return hosts that are not known; one alone with the nearest that is."""
+    return listed(names) + (did_you_mean(names[0], known, cutoff=0.8) if len(names) == 1 else "")
 
 
 def _by_number(host: str) -> tuple[str, int]:
@@ -263,15 +267,15 @@ def _by_number(host: str) -> tuple[str, int]:
 
 
 @rule("configuration-invalid", ERROR, "the configuration cannot be used")
-def unreadable(site: SiteFiles) -> Iterator[SiteFault]:
+def unreadable(site: SiteFiles) -> Faults:
     """Yield the configurations that the reader of queues refuses."""
     for config in site.configs:
         if config.fault is not None:
-            yield SiteFault(config.where, str(config.fault).removeprefix(f"{config.where}: "))
+            yield config.where, str(config.fault).removeprefix(f"{config.where}: ")
 
 
 @rule("queue-property", ERROR, "a queue requires a property that no node has")
-def unknown_properties(site: SiteFiles) -> Iterator[SiteFault]:
+def unknown_properties(site: SiteFiles) -> Faults:
     """Yield the properties that a queue requires and no node has."""
     for place, queue, index in _queues_and_machine(site):
         parts = [part for part in _parts(queue.constraint) if isinstance(part, rfc31.Properties)]
@@ -279,69 +283,67 @@ def unknown_properties(site: SiteFiles) -> Iterator[SiteFault]:
             if name not in index.property_rows:
                 known = sorted(index.property_rows)
                 text = f"no {index.target_type} has the property {name}{did_you_mean(name, known)}"
-                yield SiteFault(place("requires"), text)
+                yield place("requires"), text
 
 
 @rule("queue-host", ERROR, "a queue names a host that does not exist")
-def unknown_hosts(site: SiteFiles) -> Iterator[SiteFault]:
+def unknown_hosts(site: SiteFiles) -> Faults:
     """Yield the hosts of a queue that the machine does not have."""
     for place, queue, index in _queues_and_machine(site):
         parts = [part for part in _parts(queue.constraint) if isinstance(part, rfc31.Hosts)]
         named = (host for part in parts for host in part.hostlist.unique())
         odd = [host for host in named if host not in index.ordinal_of_host]
         if odd:
-            meant = did_you_mean(odd[0], index.ordinal_of_host, cutoff=0.8) if len(odd) == 1 else ""
-            yield SiteFault(place("hosts"), f"the machine has no {listed(odd)}{meant}")
+            yield place("hosts"), f"the machine has no {_strange(odd, index.ordinal_of_host)}"
 
 
 @rule("queue-empty", ERROR, "a queue has no node")
-def without_nodes(site: SiteFiles) -> Iterator[SiteFault]:
+def without_nodes(site: SiteFiles) -> Faults:
     """Yield the queues that have no node at all: their jobs would wait for ever."""
     for place, queue, index in _queues_and_machine(site):
         if not index.targets_matching(queue.constraint).any():
-            yield SiteFault(place(""), f"no {index.target_type} satisfies {queue.constraint}")
+            yield place(""), f"no {index.target_type} satisfies {queue.constraint}"
 
 
 @rule("limit-crossed", ERROR, "a least size is above the most")
-def crossed_limits(site: SiteFiles) -> Iterator[SiteFault]:
+def crossed_limits(site: SiteFiles) -> Faults:
     """Yield the limits whose least value is above the most."""
     for place, queue in _queues(site):
         for key, least in queue.least.items():
             most = queue.most.get(key, least)
             if least > most:
                 where = place(f"policy.limits.job-size.min.{key}")
-                yield SiteFault(where, f"min.{key} is {least}, and max.{key} is {most}: no job can meet both")
+                yield where, f"min.{key} is {least}, and max.{key} is {most}: no job can meet both"
 
 
 @rule("limit-unreachable", ERROR, "a least size is above what the nodes of the queue have")
-def unreachable_limits(site: SiteFiles) -> Iterator[SiteFault]:
+def unreachable_limits(site: SiteFiles) -> Faults:
     """Yield the least sizes that are above all nodes of the queue together."""
     for place, queue, index in _queues_and_machine(site):
         there = _sizes(index, index.targets_matching(queue.constraint))
         for key, least in queue.least.items():
             if least > there[key]:
                 text = f"min.{key} is {least}, and the nodes of the queue have {there[key]} {SIZES[key]}"
-                yield SiteFault(place(f"policy.limits.job-size.min.{key}"), text)
+                yield place(f"policy.limits.job-size.min.{key}"), text
 
 
 @rule("limit-zero", WARNING, "a limit of 0 allows none of the jobs that it is about")
-def limits_of_zero(site: SiteFiles) -> Iterator[SiteFault]:
+def limits_of_zero(site: SiteFiles) -> Faults:
     """Yield the limits of 0 jobs or units: none of the jobs that they are about ever starts."""
     for config, limit in _limits(site):
         for quantity, most in limit.most:
             if most == 0 and KINDS[quantity].zero_bars:
-                yield SiteFault(config.place(limit.where), f"{quantity} = 0 allows no job")
+                yield config.place(limit.where), f"{quantity} = 0 allows no job"
 
 
 @rule("limit-unknown-queue", WARNING, "a limit is about a queue that does not exist")
-def limits_of_unknown_queues(site: SiteFiles) -> Iterator[SiteFault]:
+def limits_of_unknown_queues(site: SiteFiles) -> Faults:
     """Yield the limits about queues that the configuration does not have."""
     for config, limit in _limits(site):
         known = config.queues.queues if config.queues is not None else {}
         for name in dict(limit.names).get("queue", ()):
             if known and name not in known:
-                text = f"there is no queue {name!r}{did_you_mean(name, known)}"
-                yield SiteFault(config.place(limit.where), text)
+                yield config.place(limit.where), f"there is no queue {name!r}{did_you_mean(name, known)}"
 
 
 def _limits(site: SiteFiles) -> Iterator[tuple[SiteConfig, LimitRule]]:
@@ -356,18 +358,18 @@ def _limits(site: SiteFiles) -> Iterator[tuple[SiteConfig, LimitRule]]:
 
 
 @rule("default-above-limit", ERROR, "a default duration is above the limit of its queue")
-def default_durations(site: SiteFiles) -> Iterator[SiteFault]:
+def default_durations(site: SiteFiles) -> Faults:
     """Yield the default durations above the limit of their queue."""
     for place, queue in _queues(site):
         given = queue.default_duration
         if given is not None and given > queue.longest:
             default = "no limit" if given == INF else format_duration(given)
             text = f"the default duration is {default}, and the limit {format_duration(queue.longest)}"
-            yield SiteFault(place("policy.limits.duration"), text)
+            yield place("policy.limits.duration"), text
 
 
 @rule("node-unqueued", WARNING, "a node is in no queue")
-def nodes_in_no_queue(site: SiteFiles) -> Iterator[SiteFault]:
+def nodes_in_no_queue(site: SiteFiles) -> Faults:
     """Yield the nodes that no queue uses."""
     for config, queues, index in _on_nodes(site):
         served = np.zeros(len(index), dtype=np.bool_)
@@ -377,11 +379,11 @@ def nodes_in_no_queue(site: SiteFiles) -> Iterator[SiteFault]:
         out = [host for host in names if host not in site.excluded_hosts]
         if out:
             text = f"{len(out)} of {len(index)} {index.target_type}s are in no queue: {listed(out)}"
-            yield SiteFault(config.place("queues"), text)
+            yield config.place("queues"), text
 
 
 @rule("queues-overlap", NOTE, "queues have nodes in common")
-def overlaps(site: SiteFiles) -> Iterator[SiteFault]:
+def overlaps(site: SiteFiles) -> Faults:
     """Yield the queues that have nodes in common, directly or through a third."""
     for config, queues, index in _on_nodes(site):
         group_of, count = groups_of_queues(queues, index, anywhere=False)
@@ -389,7 +391,7 @@ def overlaps(site: SiteFiles) -> Iterator[SiteFault]:
             names = [name for name in queues.queues if group_of[name] == number]
             if len(names) > 1:
                 text = f"{', '.join(names)} have {index.target_type}s in common and are scheduled together"
-                yield SiteFault(config.place("queues"), text)
+                yield config.place("queues"), text
 
 
 def _on_nodes(site: SiteFiles) -> Iterator[tuple[SiteConfig, Queues, Index]]:
@@ -413,9 +415,9 @@ def _queues(site: SiteFiles) -> Iterator[tuple[Callable[[str], str], Queue]]:
 
 def _queues_and_machine(site: SiteFiles) -> Iterator[tuple[Callable[[str], str], Queue, Index]]:
     """Yield each queue with its place and the machine; nothing without a machine."""
-    for config, queues, index in _on_nodes(site):
-        for name, queue in queues.queues.items():
-            yield _place(config, name), queue, index
+    if site.machine is not None:
+        for place, queue in _queues(site):
+            yield place, queue, site.machine.cluster.index
 
 
 def _parts(constraint: Constraint | None) -> Iterator[Constraint]:
@@ -451,45 +453,43 @@ MEMORY = frozenset({"memory", "mem", "ram", "hbm", "gpumem", "gpu_memory", "l3ca
 
 
 @rule("storage-twice", ERROR, "the same storage is counted twice")
-def counted_twice(site: SiteFiles) -> Iterator[SiteFault]:
+def counted_twice(site: SiteFiles) -> Faults:
     """Yield the storage that is counted in two places."""
-    for machine in site.machines:
-        if machine.kind != R:
-            yield from _above_and_below(_Store(machine), machine.where)
+    for machine, store in _graphs(site):
+        for twice in _above_and_below(store):
+            yield machine.where, f"{twice}: the same storage counts twice"
     yield from _nodes_and_above(site)
     for machine in site.machines:
         for where, map_ in site.maps:
             yield from _node_and_map(machine, where, map_)
-    for server in _compared_servers(site):
-        if server.there and abs(server.there - 2 * server.capacity) <= server.rounding:
-            twice = f"twice the capacity of {server.name} in {server.map_where}"
-            yield SiteFault(server.where, f"{_bytes(server.there)} below {server.vertex}, {twice}")
+    for machine, where, server, vertex, there, is_twice in _unlike_servers(site):
+        if is_twice and there:
+            twice = f"twice the capacity of {server.name} in {where}"
+            yield machine.where, f"{_bytes(there)} below {vertex}, {twice}"
 
 
 @rule("storage-capacity", ERROR, "the capacity of a server differs between map and graph")
-def capacities(site: SiteFiles) -> Iterator[SiteFault]:
+def capacities(site: SiteFiles) -> Faults:
     """Yield the servers whose capacity differs between the map and the graph, beyond rounding."""
-    for server in _compared_servers(site):
-        twice = abs(server.there - 2 * server.capacity) <= server.rounding
-        if not twice and abs(server.there - server.capacity) > server.rounding:
-            there = f"{_bytes(server.there)} below {server.vertex} in {server.where}"
-            place = f"{server.map_where}: rabbits.{server.name}.capacity"
-            yield SiteFault(place, f"{_bytes(server.capacity)}, and {there}")
+    for machine, where, server, vertex, there, is_twice in _unlike_servers(site):
+        if not is_twice and server.capacity is not None:
+            text = f"{_bytes(server.capacity)}, and {_bytes(there)} below {vertex} in {machine.where}"
+            yield f"{where}: rabbits.{server.name}.capacity", text
 
 
 @rule("storage-host", ERROR, "a storage map names a host that does not exist")
-def unknown_hosts_of_map(site: SiteFiles) -> Iterator[SiteFault]:
+def unknown_hosts_of_map(site: SiteFiles) -> Faults:
     """Yield the hosts of a map that the machine does not have."""
     for where, map_ in site.maps:
         named = {host for server in map_.servers.values() for host in server.hosts} | set(map_.server_of)
         for machine in site.machines[:1]:
             odd = named - set(machine.by_host) - site.excluded_hosts
             if odd:
-                yield SiteFault(where, f"{machine.where} has no {listed(odd)}")
+                yield where, f"{machine.where} has no {listed(odd)}"
 
 
 @rule("storage-map", ERROR, "the two tables of a storage map disagree")
-def contradictions_of_map(site: SiteFiles) -> Iterator[SiteFault]:
+def contradictions_of_map(site: SiteFiles) -> Faults:
     """Yield the hosts that the two tables of a map give to different servers, or two servers name."""
     for where, map_ in site.maps:
         servers: dict[str, list[str]] = defaultdict(list)
@@ -500,20 +500,19 @@ def contradictions_of_map(site: SiteFiles) -> Iterator[SiteFault]:
             own = {map_.server_of[host]} if host in map_.server_of else set()
             names = own | set(servers[host])
             if len(names) > 1:
-                yield SiteFault(f"{where}: computes.{host}", f"{host} is at {' and at '.join(sorted(names))}")
+                yield f"{where}: computes.{host}", f"{host} is at {' and at '.join(sorted(names))}"
             elif not own or not servers[host]:
                 table = "rabbits" if own else "computes"
-                yield SiteFault(f"{where}: {table}", f"lacks {host}, which the other table has")
+                yield f"{where}: {table}", f"lacks {host}, which the other table has"
 
 
 @rule("storage-place", ERROR, "the hosts of a server are in different parts of the graph")
-def localities(site: SiteFiles) -> Iterator[SiteFault]:
+def localities(site: SiteFiles) -> Faults:
     """Yield the servers whose hosts are in different parts of a graph, so that storage is not near them."""
     for machine, store, where, server, places in _placed_servers(site):
         if len(places) > 1:
             names = " and ".join(sorted(store.paths[vertex] for vertex in places))
-            text = f"the hosts of {server.name} ({where}) are in several places: {names}"
-            yield SiteFault(machine.where, text)
+            yield machine.where, f"the hosts of {server.name} ({where}) are in several places: {names}"
 
 
 def is_storage(pool: Pool) -> bool:
@@ -528,17 +527,18 @@ class _Store:
 
     Attributes
     ----------
+    targets : execution target → its host.
     direct : vertex → (type, whether in bytes) → the storage right below it: bytes, or units without a size.
-    place_of : host → the nearest vertex above it that has storage right below it.
     pieces : vertex → how many vertices of storage are right below it.
+    place_of : host → the nearest vertex above it that has storage right below it.
+    is_shared : whether there is storage above the targets.
     """
 
     def __init__(self, machine: StatedMachine) -> None:
         graph = machine.cluster.graph
         self._below = children_map(graph)
-        self._graph = graph
         self.paths = subsystem_paths(graph)
-        self.targets = set(execution_targets(graph, self._below))
+        self.targets = {key: pool_of(graph, key).name for key in execution_targets(graph, self._below)}
         self.direct: dict[str, Counter[tuple[str, bool]]] = defaultdict(Counter)
         self.pieces: Counter[str] = Counter()
         for vertex, children in self._below.items():
@@ -548,52 +548,32 @@ class _Store:
                     factor = int(unit_of(pool.unit).factor) if sized else 1
                     self.direct[vertex][pool.type, sized] += pool.size * factor
                     self.pieces[vertex] += 1
+        self.is_shared = bool(self.direct.keys() - self.targets)
         self.place_of: dict[str, str] = {}
         nearest: list[str | None] = []
         for vertex, depth in walk(graph):
             del nearest[depth:]
             above = nearest[-1] if nearest else None
             if vertex in self.targets and above is not None:
-                self.place_of[pool_of(graph, vertex).name] = above
+                self.place_of[self.targets[vertex]] = above
             nearest.append(vertex if vertex in self.direct and vertex not in self.targets else above)
-
-    def places_of(self, server: StorageServer) -> set[str]:
-        """Return the places of the hosts of a server."""
-        return {self.place_of[host] for host in server.hosts if host in self.place_of}
-
-    def bytes_below(self, vertex: str) -> int | None:
-        """Return the bytes right below a vertex; None if some of its storage has no unit."""
-        amounts = self.direct[vertex]
-        return sum(amounts.values()) if all(sized for _, sized in amounts) else None
 
     def deeper(self, vertex: str) -> Counter[tuple[str, bool]]:
         """Return the storage below the children of a vertex."""
         found: Counter[tuple[str, bool]] = Counter()
-        stack = list(self._below.get(vertex, ()))
-        while stack:
-            inner = stack.pop()
-            found.update(self.direct.get(inner, {}))
-            stack.extend(self._below.get(inner, ()))
+        for within in inside(self._below, vertex):
+            found.update(self.direct.get(within, {}))
         return found
-
-    def is_shared(self) -> bool:
-        """Whether there is storage above the targets."""
-        return any(vertex not in self.targets for vertex in self.direct)
-
-    def on_targets(self) -> bool:
-        """Whether the targets have storage of their own."""
-        return any(vertex in self.targets for vertex in self.direct)
 
     def bytes_on(self, hosts: Iterable[str]) -> int:
         """Return the bytes of storage on these hosts."""
-        wanted = set(hosts)
-        targets = [vertex for vertex in self.targets if pool_of(self._graph, vertex).name in wanted]
+        targets = (vertex for vertex, host in self.targets.items() if host in hosts)
         found = (self.direct.get(vertex, Counter()) + self.deeper(vertex) for vertex in targets)
         return sum(amount for row in found for (_, sized), amount in row.items() if sized)
 
 
-def _above_and_below(store: _Store, where: str) -> Iterator[SiteFault]:
-    """Yield the vertices that have as much storage right below them as deeper: the same, twice.
+def _above_and_below(store: _Store) -> Iterator[str]:
+    """Yield the storage of which there is as much right below a vertex as deeper: the same, twice.
 
     Bytes that are equal are the same storage under any name, numbers of pieces only of one type.
     """
@@ -606,24 +586,20 @@ def _above_and_below(store: _Store, where: str) -> Iterator[SiteFault]:
                 if size == amount > 0 and in_bytes == sized and (sized or other == kind)
             ]
             if same:
-                text = f"{kind} below {store.paths[vertex]} and as much {same[0]} below its parts"
-                yield SiteFault(where, f"{text}: the same storage counts twice")
+                yield f"{kind} below {store.paths[vertex]} and as much {same[0]} below its parts"
 
 
-def _nodes_and_above(site: SiteFiles) -> Iterator[SiteFault]:
+def _nodes_and_above(site: SiteFiles) -> Faults:
     """Yield R that counts storage on its ranks, where a graph has it above the nodes."""
     for machine in site.machines:
         kinds = [kind for kind in machine.totals if kind in STORAGE]
-        if machine.kind != R or not kinds:
-            continue
-        for graph in _graphs(site):
-            store = _Store(graph)
-            if store.is_shared() and not store.on_targets():
+        for graph, store in _graphs(site) if machine.kind == R and kinds else ():
+            if store.is_shared and not store.direct.keys() & store.targets:
                 text = f"R_lite counts {', '.join(kinds)} on its ranks, and {graph.where} above the nodes"
-                yield SiteFault(machine.where, f"{text}: the same storage counts twice")
+                yield machine.where, f"{text}: the same storage counts twice"
 
 
-def _node_and_map(machine: StatedMachine, where: str, map_: StorageMap) -> Iterator[SiteFault]:
+def _node_and_map(machine: StatedMachine, where: str, map_: StorageMap) -> Faults:
     """Yield the storage of servers that the machine counts on the nodes which they serve.
 
     R has no sizes, and nodes with storage of any number are doubtful.  In a graph nodes may have disks of
@@ -631,55 +607,46 @@ def _node_and_map(machine: StatedMachine, where: str, map_: StorageMap) -> Itera
     """
     found: list[str] = []
     if machine.kind == R:
-        found = [
-            host
-            for host, node in machine.by_host.items()
-            if host in map_.server_of and any(kind in STORAGE for kind in node.units)
-        ]
-    elif not (store := _Store(machine)).is_shared():
+        for host, node in machine.by_host.items():
+            if host in map_.server_of and any(kind in STORAGE for kind in node.units):
+                found.append(host)
+    elif not (store := _Store(machine)).is_shared:
         for server in map_.servers.values():
             there = store.bytes_on(server.hosts)
             if there and server.capacity and abs(there - server.capacity) <= len(server.hosts) * GIB:
                 found += server.hosts
     if found:
         text = f"counts storage on {listed(found)}, which {where} counts at their servers"
-        yield SiteFault(machine.where, f"{text}: the same storage counts twice")
+        yield machine.where, f"{text}: the same storage counts twice"
 
 
-class _ComparedServer(NamedTuple):
-    """A server of a map and its storage in a graph, both in bytes; sizes in a graph are rounded down."""
+def _unlike_servers(site: SiteFiles) -> Iterator[tuple[StatedMachine, str, StorageServer, str, int, bool]]:
+    """Yield the servers of which a map and a graph have different capacities; the last: the graph has twice.
 
-    name: str
-    map_where: str
-    where: str
-    vertex: str
-    capacity: int
-    there: int
-    rounding: int
-
-
-def _compared_servers(site: SiteFiles) -> Iterator[_ComparedServer]:
-    for machine, store, map_where, server, places in _placed_servers(site):
-        there = store.bytes_below(*places) if len(places) == 1 else None
-        if there is not None and server.capacity is not None:
-            (vertex,) = places
-            sizes = server.capacity, there, store.pieces[vertex] * GIB
-            yield _ComparedServer(server.name, map_where, machine.where, store.paths[vertex], *sizes)
+    Sizes in a graph are rounded down.  Storage without a unit is not compared.
+    """
+    for machine, store, where, server, places in _placed_servers(site):
+        if server.capacity is None or len(places) != 1:
+            continue
+        (vertex,) = places
+        there, rounding = sum(store.direct[vertex].values()), store.pieces[vertex] * GIB
+        is_twice = abs(there - 2 * server.capacity) <= rounding
+        in_bytes = all(sized for _, sized in store.direct[vertex])
+        if in_bytes and (is_twice or abs(there - server.capacity) > rounding):
+            yield machine, where, server, store.paths[vertex], there, is_twice
 
 
-def _placed_servers(
-    site: SiteFiles,
-) -> Iterator[tuple[StatedMachine, _Store, str, StorageServer, set[str]]]:
+def _placed_servers(site: SiteFiles) -> Iterator[tuple[StatedMachine, _Store, str, StorageServer, set[str]]]:
     """Yield each graph, its storage, and each server of each map (`where`) with its places in the graph."""
-    for machine in _graphs(site):
-        store = _Store(machine)
+    for machine, store in _graphs(site):
         for where, map_ in site.maps:
             for server in map_.servers.values():
-                yield machine, store, where, server, store.places_of(server)
+                places = {store.place_of[host] for host in server.hosts if host in store.place_of}
+                yield machine, store, where, server, places
 
 
-def _graphs(site: SiteFiles) -> Iterator[StatedMachine]:
-    return (machine for machine in site.machines if machine.kind != R)
+def _graphs(site: SiteFiles) -> Iterator[tuple[StatedMachine, _Store]]:
+    return ((machine, _Store(machine)) for machine in site.machines if machine.kind != R)
 
 
 def _bytes(number: int) -> str:
@@ -751,9 +718,9 @@ def check_files(paths: Iterable[str | Path], site: Site | str | Path | None = No
     """
     found = read_site_files(paths, site)
     findings = dict.fromkeys(
-        Finding(code, rule.severity, fault.where, fault.text)
+        Finding(code, rule.severity, where, text)
         for code, rule in RULES.items()
-        for fault in rule.look(found)
+        for where, text in rule.look(found)
     )
     return CheckResult(
         version=1,
@@ -774,11 +741,10 @@ def _summary(site: SiteFiles) -> str:
         totals = {"node": len(machine.nodes)}
         totals |= {kind: machine.totals[kind] for kind in ("core", "gpu") if machine.totals.get(kind)}
         parts.append(", ".join(units(totals)))
-    queues = len({name for config in site.configs if config.queues for name in config.queues.queues})
-    if queues:
-        parts.append("1 queue" if queues == 1 else f"{queues} queues")
-    servers = sum(len(map_.servers) for _, map_ in site.maps)
-    if servers:
-        parts.append("1 storage server" if servers == 1 else f"{servers} storage servers")
-    number = len(site.files)
-    return "; ".join([*parts, "1 file" if number == 1 else f"{number} files"])
+    numbers = {
+        "queue": len({name for config in site.configs if config.queues for name in config.queues.queues}),
+        "storage server": sum(len(map_.servers) for _, map_ in site.maps),
+        "file": len(site.files),
+    }
+    parts += [f"{count} {word}{'s' * (count > 1)}" for word, count in numbers.items() if count]
+    return "; ".join(parts)

@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from simsched.bundled import bundled, plain_name
 from simsched.errors import ClusterError, ConfigError, FormatError, LimitError, SimschedError
@@ -35,7 +35,7 @@ from simsched.graph.build.jgf import from_jgf
 from simsched.graph.build.recipe import from_recipe
 from simsched.graph.build.rset import from_rset
 from simsched.graph.cluster import SITE_FILES, SITE_QUEUES, Cluster
-from simsched.graph.resource_graph import children_map, containment_root, execution_targets, pool_of
+from simsched.graph.resource_graph import children_map, containment_root, execution_targets, inside, pool_of
 from simsched.simulation.options.config_file import queue_document
 from simsched.simulation.options.run_config import KEYS, from_document
 from simsched.simulation.outages.outages import Outage, read_outages
@@ -48,19 +48,15 @@ if TYPE_CHECKING:
     from simsched.simulation.queues import Queues
     from simsched.site.site import Site
 
+    SiteText = tuple[str | Path, str, str]
+    """The path, the name and the text of a file."""
+
 
 R, GRAPH, OTHER = "R", "graph", "other"
 """The kinds of descriptions: R and graphs state ranks."""
 
 COUNTED = ("core", "gpu")
 """Types that every description counts, also where they have parts (hardware threads)."""
-
-
-class SiteFault(NamedTuple):
-    """The finding of one rule: the place (a file and a path in it) and a sentence."""
-
-    where: str
-    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,14 +117,11 @@ class StatedMachine:
         return found
 
 
-def _units(graph: ResourceGraph, vertex: str, below: Mapping[str, Sequence[str]]) -> Mapping[str, int]:
+def _units(graph: ResourceGraph, vertex: str, below: Mapping[str, list[str]]) -> Mapping[str, int]:
     found: Counter[str] = Counter()
-    stack = list(below.get(vertex, ()))
-    while stack:
-        inner = stack.pop()
-        pool = pool_of(graph, inner)
-        stack.extend(below.get(inner, ()))
-        if inner not in below or pool.type in COUNTED:
+    for within in inside(below, vertex):
+        pool = pool_of(graph, within)
+        if within not in below or pool.type in COUNTED:
             factor = int(unit_of(pool.unit).factor) if is_unit(pool.unit) else 1
             found[pool.type] += pool.size * factor
     return found
@@ -182,7 +175,7 @@ class SiteFiles:
     configs : configurations of queues, or of Flux.
     maps : storage maps, with their places.
     outages : outages, with their places.
-    faults : descriptions that are well formed and describe no possible machine.
+    faults : descriptions (place, sentence) that are well formed and describe no possible machine.
     notes : what an import could not understand.
     excluded_hosts : the hosts that a configuration withholds from scheduling; a graph need not have them.
     """
@@ -192,7 +185,7 @@ class SiteFiles:
     configs: list[SiteConfig] = field(default_factory=list)
     maps: list[tuple[str, StorageMap]] = field(default_factory=list)
     outages: list[tuple[str, tuple[Outage, ...]]] = field(default_factory=list)
-    faults: list[SiteFault] = field(default_factory=list)
+    faults: list[tuple[str, str]] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
     excluded_hosts: frozenset[str] = frozenset()
 
@@ -333,9 +326,7 @@ def _add_document(found: SiteFiles, path: str | Path, where: str, text: str, doc
         raise unrecognised(text, where, "", EXPECTED) or fault
 
 
-def _of_slurm(
-    files: Sequence[tuple[str | Path, str, str]],
-) -> tuple[dict[str, MachineDescription], dict[str, str]]:
+def _of_slurm(files: Sequence[SiteText]) -> tuple[dict[str, MachineDescription], dict[str, str]]:
     """Return the first file of Slurm with nodes, joined with those without, and the formats of these."""
     found = {
         where: parts
@@ -350,7 +341,7 @@ def _of_slurm(
     return {first: understood([part for where in (first, *formats) for part in found[where]])}, formats
 
 
-def _add_toml(found: SiteFiles, files: Sequence[tuple[str | Path, str, str]]) -> None:
+def _add_toml(found: SiteFiles, files: Sequence[SiteText]) -> None:
     """Add the TOML files (path, name, text) of one configuration."""
     document, places = merged_tables([(where, text) for _, where, text in files], NoteCollector())
     names = ", ".join(where for _, where, _ in files)
@@ -440,7 +431,7 @@ def _add(found: SiteFiles, where: str, kind: str, make: Callable[[], ResourceGra
     try:
         found.machines.append(StatedMachine(where, kind, Cluster(make())))
     except ClusterError as error:
-        found.faults.append(SiteFault(where, str(error).removeprefix(f"{where}: ")))
+        found.faults.append((where, str(error).removeprefix(f"{where}: ")))
 
 
 def _name(where: str) -> str:

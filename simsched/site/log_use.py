@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from simsched.formats.jobspec.vertex import walk
 from simsched.formats.machines.slurm.node_records import SLICES
 from simsched.formats.rfc.constraint import gpu_type_of
 from simsched.formats.rfc.units import UNITS, unit_of
@@ -151,7 +152,8 @@ def use_sentence(site: Site, workload: Workload, *, mapped: bool = False) -> str
     `mapped` is true if the user gave the map.  A part that neither the log nor its requests have is not
     mentioned.
     """
-    kinds = _requested_kinds(workload)
+    jobspecs = {id(job.jobspec): job.jobspec for job in workload}.values()  # equal requests are one object
+    kinds = {vertex.type for jobspec in jobspecs for vertex in walk(jobspec.resources)}
     unused = next((text for text in workload.notes if text.startswith(LEAVES_OUT)), "")
     parts = list(_partitions(site, workload))
     if site.cpus_per_core > 1 and not mapped and any(job.procs for job in workload):
@@ -175,18 +177,6 @@ def use_sentence(site: Site, workload: Workload, *, mapped: bool = False) -> str
     if "features (" in unused:
         parts.append("features are left out (--constrain features)")
     return "; ".join(parts)
-
-
-def _requested_kinds(workload: Workload) -> set[str]:
-    """Return the types of resources in the requests of a workload; equal requests are one object."""
-    kinds: set[str] = set()
-    for jobspec in {id(job.jobspec): job.jobspec for job in workload}.values():
-        below = list(jobspec.resources)
-        while below:
-            vertex = below.pop()
-            kinds.add(vertex.type)
-            below += vertex.with_
-    return kinds
 
 
 def _partitions(site: Site, workload: Workload) -> Iterator[str]:

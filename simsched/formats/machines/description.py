@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 NoteKind = Literal["assumed", "left out", "fault"]
 
+Table: TypeAlias = "dict[str, Any]"
+"""A table of a configuration document."""
+
 Content: TypeAlias = "str | Mapping[str, Any]"
 """What a reader of one format reads: a text, or a decoded JSON document."""
 

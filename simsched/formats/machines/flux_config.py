@@ -36,7 +36,7 @@ from simsched.formats.text.toml_text import load_toml, toml_lines
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from simsched.formats.machines.description import Content, NoteCollector
+    from simsched.formats.machines.description import Content, NoteCollector, Table
     from simsched.formats.text.documents import OpenFile
 
 
@@ -141,15 +141,12 @@ def read_flux_status(content: Content, where: str, notes: NoteCollector) -> Site
             status = "down" if state.endswith("*") and status == "up" else status
             nodes |= {host: node_of(status=status) for host in hosts_in(given, place, notes)}
         return _facts(nodes, where, notes, STATUS, excluded)
-    drain = content.get("drain")
-    drained = ",".join(map(str, drain)) if isinstance(drain, dict) else ""
-    ranks = {
-        key: idset_in((drained if key == "drain" else content.get(key)) or "", f"{where}: {key}", notes)
-        for key in ("drain", "offline", "torpid", "exclude")
-    }
+    drain, states = content.get("drain"), ("drain", "offline", "torpid", "exclude")
+    stated = {**content, "drain": ",".join(map(str, drain)) if isinstance(drain, dict) else ""}
+    ranks = {key: idset_in(stated.get(key) or "", f"{where}: {key}", notes) for key in states}
     nodes = nodes_of_r(content["R"], f"{where}: R")
     for rank, node in enumerate(nodes.values()):
-        state = next((key for key in ("drain", "offline", "torpid") if rank in ranks[key]), "avail")
+        state = next((key for key in states[:3] if rank in ranks[key]), "avail")
         node.status = STATUS_STATES[state]
     excluded = [host for rank, host in enumerate(nodes) if rank in ranks["exclude"]]
     if excluded:
@@ -298,9 +295,7 @@ def read_flux_configs(files: Sequence[tuple[str, str, OpenFile | None]], notes: 
     return _Reader(names, places, files[-1][2] if files else None, notes).facts(merged)
 
 
-def merged_tables(
-    files: Sequence[tuple[str, str]], notes: NoteCollector
-) -> tuple[dict[str, Any], dict[str, str]]:
+def merged_tables(files: Sequence[tuple[str, str]], notes: NoteCollector) -> tuple[Table, dict[str, str]]:
     """Return the tables of the files (name, text) as one document, and the file and line of each path in it.
 
     Raises
@@ -590,17 +585,18 @@ class _Reader:
                 self.notes.left_out(f"{key}: all queues have the same parameters", self.at(table))
         options: dict[str, Any] = {}
         if policy != "fcfs" or "queue-depth" in queue:
-            if "queue-depth" not in queue:
-                self.notes.assumed(f"queue-depth = {QUEUE_DEPTH}, the default of Fluxion", self.at(table))
-            depth = queue.get("queue-depth", QUEUE_DEPTH)
-            options["queue-depth"] = max(1, min(depth, queue.get("max-queue-depth", depth)))
+            options["queue-depth"] = max(1, self._depth("queue-depth", queue, QUEUE_DEPTH, table))
         if policy == "hybrid":
-            if "reservation-depth" not in plan:
-                text = f"reservation-depth = {RESERVATION_DEPTH}, the default of Fluxion"
-                self.notes.assumed(text, self.at(table))
-            depth = plan.get("reservation-depth", RESERVATION_DEPTH)
-            options["hybrid"] = {"depth": min(depth, plan.get("max-reservation-depth", depth))}
+            depth = self._depth("reservation-depth", plan, RESERVATION_DEPTH, table)
+            options["hybrid"] = {"depth": depth}
         return {"queue-policy": policy, **({"policy-options": options} if options else {})}
+
+    def _depth(self, name: str, given: Mapping[str, int], usual: int, table: str) -> int:
+        """Return a depth, which another parameter may bound."""
+        if name not in given:
+            self.notes.assumed(f"{name} = {usual}, the default of Fluxion", self.at(table))
+        depth = given.get(name, usual)
+        return min(depth, given.get(f"max-{name}", depth))
 
     def _policy_name(self, found: dict[str, Any], where: str) -> str:
         name = found.get("queue-policy")

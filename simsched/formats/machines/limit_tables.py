@@ -10,9 +10,7 @@ from simsched.errors import clip
 from simsched.formats.rfc.duration import format_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from simsched.formats.machines.description import NoteCollector
+    from simsched.formats.machines.description import NoteCollector, Table
 
 
 UNLIMITED = frozenset(
@@ -29,9 +27,7 @@ _MEMORY = re.compile(r"(\d{1,15}|\d{0,15}\.\d{1,9})\.?([KMGTP]?)B?", re.IGNORECA
 _SMALLER = {"K": "", "M": "K", "G": "M", "T": "G", "P": "T"}
 
 
-def policy_of(
-    longest: float | None, sizes: Mapping[str, Any], usual: float | None, **system: str
-) -> dict[str, Any]:
+def policy_of(longest: float | None, sizes: Table, usual: float | None, **system: str) -> Table:
     """Return the ``policy`` of a queue (RFC 33): its limits, and the defaults of jobs.
 
     longest, usual : seconds; None is not stated, and `inf` is no limit.
@@ -65,9 +61,7 @@ class LimitTables:
         if over == HOLD:
             table["over"] = HOLD
 
-    def number(
-        self, scope: dict[str, Any], quantity: str, text: object, where: str, over: str = HOLD
-    ) -> None:
+    def number(self, scope: Table, quantity: str, text: object, where: str, over: str = HOLD) -> None:
         """Add a limit that is a whole number; a text without a limit is ignored."""
         given = str("" if text is None else text).strip()
         if given.lower() in UNLIMITED:

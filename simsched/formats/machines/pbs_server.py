@@ -31,7 +31,7 @@ from simsched.formats.machines.site_facts import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from simsched.formats.machines.description import Content, NoteCollector
+    from simsched.formats.machines.description import Content, NoteCollector, Table
 
 
 AVAILABLE = "resources_available."
@@ -71,6 +71,8 @@ _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 
 Attributes = dict[str, tuple[str, str]]
 """Attribute → its value and its place."""
+Rows = dict[str, Attributes]
+"""The nodes or queues by name."""
 
 
 def read_pbsnodes(content: Content, where: str, notes: NoteCollector) -> SiteFacts:
@@ -82,15 +84,15 @@ def read_pbsnodes(content: Content, where: str, notes: NoteCollector) -> SiteFac
         if no node has cores; under strict `notes` for the first line that is not understood.
     """
     if isinstance(content, str):
-        return _described(_nodes(content, where, notes), where, notes, "pbsnodes")
-    return _described(_objects(content, "nodes", where, notes), where, notes, "pbsnodes")
+        nodes = _nodes(content, where, notes)
+    else:
+        nodes = _objects(content, "nodes", where, notes)
+    return _described(nodes, where, notes, "pbsnodes")
 
 
-def _objects(
-    document: Mapping[str, Any], key: str, where: str, notes: NoteCollector
-) -> dict[str, Attributes]:
+def _objects(document: Mapping[str, Any], key: str, where: str, notes: NoteCollector) -> Rows:
     """Return the attributes of each object under a key of a JSON document of PBS, by name."""
-    found: dict[str, Attributes] = {}
+    found: Rows = {}
     for name, row in document[key].items():
         place = f"{where}: {key}.{name}"
         if not isinstance(row, dict):
@@ -104,9 +106,9 @@ def _objects(
     return found
 
 
-def _nodes(text: str, where: str, notes: NoteCollector) -> dict[str, Attributes]:
+def _nodes(text: str, where: str, notes: NoteCollector) -> Rows:
     """Return the attributes of each node; lines of a node are indented, its name is not."""
-    nodes: dict[str, Attributes] = {}
+    nodes: Rows = {}
     current: Attributes | None = None
     last = ""
     for number, line in enumerate(text.splitlines(), 1):
@@ -133,9 +135,7 @@ def _nodes(text: str, where: str, notes: NoteCollector) -> dict[str, Attributes]
     return nodes
 
 
-def _described(
-    nodes: Mapping[str, Attributes], where: str, notes: NoteCollector, form: str, config: Any = None
-) -> SiteFacts:
+def _described(nodes: Rows, where: str, notes: NoteCollector, form: str, config: Any = None) -> SiteFacts:
     """Return the facts of these nodes; without a configuration, with that of the queues of the nodes."""
     parts: dict[str, dict[str, Node]] = {}
     bound: dict[str, Any] = {}  # the queues to which nodes belong
@@ -211,10 +211,14 @@ def _node(name: str, attributes: Attributes, notes: NoteCollector) -> Node | Non
         return None
     sockets = _first(attributes, notes, "total_sockets") or 0
     gpus = _first(attributes, notes, f"{AVAILABLE}ngpus", "gpus", f"{AVAILABLE}naccelerators") or 0
-    pools = (*_memory(attributes, notes), *_pools(attributes))
+    pools = [*_memory(attributes, notes)]
+    for kind, value in _others(attributes):  # what is a number of units or an amount
+        amount = _amount(value)
+        if amount is not None and amount.size and kind not in _NOT_POOLS and _WORD.fullmatch(kind):
+            pools.append(PoolSpec(type=kind, amount=amount))
     properties, status = _properties(attributes, first, notes), _status(attributes, notes)
     locality = (Level("socket", sockets),) if sockets > 1 and cores % sockets == 0 else ()
-    return node_of(properties, status, cores=cores, gpus=gpus, locality=locality, pools=pools)
+    return node_of(properties, status, cores=cores, gpus=gpus, locality=locality, pools=tuple(pools))
 
 
 def _first(attributes: Attributes, notes: NoteCollector, *keys: str) -> int | None:
@@ -241,14 +245,6 @@ def _memory(attributes: Attributes, notes: NoteCollector) -> Iterator[PoolSpec]:
             notes.fault(f"{clip(value)!r} is not an amount of memory", place, "such as 131072mb")
         elif amount.size:
             yield PoolSpec(type="memory", amount=amount)
-
-
-def _pools(attributes: Attributes) -> Iterator[PoolSpec]:
-    """Yield a pool for each other resource that is a number of units or an amount."""
-    for name, value in _others(attributes):
-        amount = _amount(value)
-        if amount is not None and amount.size and name not in _NOT_POOLS and _WORD.fullmatch(name):
-            yield PoolSpec(type=name, amount=amount)
 
 
 def _properties(attributes: Attributes, where: str, notes: NoteCollector) -> tuple[str, ...]:
@@ -360,7 +356,7 @@ def read_pbs_queues(content: Content, where: str, notes: NoteCollector) -> SiteF
         if there is neither a queue nor a node; under strict `notes` for the first line that is not
         understood.
     """
-    found: dict[str, dict[str, Attributes]] = {"queue": {}, "node": {}, "server": {"": {}}}
+    found: dict[str, Rows] = {"queue": {}, "node": {}, "server": {"": {}}}
     if isinstance(content, str):
         _take_commands(content, found, where, notes)
     else:
@@ -374,9 +370,7 @@ def read_pbs_queues(content: Content, where: str, notes: NoteCollector) -> SiteF
     return SiteFacts(form="queues of PBS", notes=notes, config=config)
 
 
-def _take_commands(
-    text: str, found: Mapping[str, dict[str, Attributes]], where: str, notes: NoteCollector
-) -> None:
+def _take_commands(text: str, found: dict[str, Rows], where: str, notes: NoteCollector) -> None:
     """Add the attributes that commands of qmgr set, by kind and name; the server has none."""
     for number, raw in enumerate(text.splitlines(), 1):
         line, place = raw.strip(), f"{where}:{number}"
@@ -404,7 +398,7 @@ def _take_commands(
         owner[key] = (f"{before},{value}" if before else value.strip().strip('"'), place)
 
 
-def _config(queues: Mapping[str, Attributes], server: Attributes, notes: NoteCollector) -> dict[str, Any]:
+def _config(queues: Rows, server: Attributes, notes: NoteCollector) -> dict[str, Any]:
     found: dict[str, Any] = {}
     limits = LimitTables(notes)
     server, *rest = (
@@ -420,35 +414,18 @@ def _config(queues: Mapping[str, Attributes], server: Attributes, notes: NoteCol
             place = attributes.get("enabled", attributes.get("started", ("", "")))[1]
             notes.left_out(f"the queue {name}, which is not enabled or not started", place)
         else:
-            found[name] = _queue(attributes, notes)
+            found[name] = _rules(attributes, notes, {}, of_queue=True)
     if not found:
         return {}
     default, place = server.get("default_queue", ("", ""))
-    policy = _policy(server, notes, {"queue": default} if default in found else {}, of_queue=False)
+    policy = _rules(server, notes, {"queue": default} if default in found else {}, of_queue=False)
     if default and default not in queues:
         notes.fault(f"the default queue {clip(default)!r} does not exist", place, ", ".join(found))
     elif default and default not in found:
         notes.left_out(f"the default queue {default}, which runs no jobs", place)
     tables = [table for table in limits.tables() if table.get("queue", next(iter(found))) in found]
     more = {"limits": tables} if tables else {}
-    return {"queues": found, **({"policy": policy} if policy else {}), **more}
-
-
-def _queue(attributes: Attributes, notes: NoteCollector) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    requires: list[str] = []
-    for key, (value, place) in attributes.items():
-        requires += _required(key, value)
-        if key.lower() == "priority":
-            if re.fullmatch(r"[+-]?\d{1,9}", value):
-                found["priority"] = int(value)
-            else:
-                notes.fault(f"{clip(value)!r} is not a priority", place, "a whole number")
-    names = usable_properties(requires, next(iter(attributes.values()), ("", ""))[1], notes)
-    if names:
-        found["requires"] = list(names)
-    policy = _policy(attributes, notes, {}, of_queue=True)
-    return {**found, "policy": policy} if policy else found
+    return {"queues": found, **policy, **more}
 
 
 def _required(key: str, value: str) -> list[str]:
@@ -461,15 +438,17 @@ def _required(key: str, value: str) -> list[str]:
     return [name if value.lower() in _TRUE else f"{name}={value}"]
 
 
-def _policy(
-    attributes: Attributes, notes: NoteCollector, system: Mapping[str, str], *, of_queue: bool
-) -> dict[str, Any]:
-    """Return limits and defaults of a queue or of the server."""
+def _rules(attributes: Attributes, notes: NoteCollector, system: Table, *, of_queue: bool) -> Table:
+    """Return the priority, the required properties and the policy of a queue; of the server, its policy."""
+    found: dict[str, Any] = {}
+    requires: list[str] = []
     sizes: dict[str, dict[str, int]] = {}
     times: dict[str, float | None] = {}
     for key, (value, place) in attributes.items():
         table, _, name = key.partition(".")
         side = {"resources_max": "max", "resources_min": "min"}.get(table)
+        words = _required(key, value) if of_queue else []
+        requires += words
         if name == "walltime" and (side == "max" or table == "resources_default"):
             times[table] = _seconds(value, place, notes)
         elif side is not None and name in _SIZES:
@@ -477,13 +456,17 @@ def _policy(
             if size is not None:
                 own, narrower = sizes.setdefault(side, {}), min if side == "max" else max
                 own[_SIZES[name]] = narrower(size, own.get(_SIZES[name], size))
-        elif (
-            key.lower() not in _READ
-            and not (of_queue and _required(key, value))
-            and (key, value) != (f"{_CHUNK}ncpus", "1")  # as PBS itself has it
-        ):
+        elif of_queue and key.lower() == "priority":
+            if re.fullmatch(r"[+-]?\d{1,9}", value):
+                found["priority"] = int(value)
+            else:
+                notes.fault(f"{clip(value)!r} is not a priority", place, "a whole number")
+        elif not words and key.lower() not in _READ and (key, value) != (f"{_CHUNK}ncpus", "1"):  # PBS's own
             notes.left_out(f"{key} of queues or the server", place)
-    return policy_of(times.get("resources_max"), sizes, times.get("resources_default"), **system)
+    properties = usable_properties(requires, next(iter(attributes.values()), ("", ""))[1], notes)
+    policy = policy_of(times.get("resources_max"), sizes, times.get("resources_default"), **system)
+    made = {"requires": list(properties), "policy": policy}
+    return found | {key: value for key, value in made.items() if value}
 
 
 def _seconds(value: str, where: str, notes: NoteCollector) -> float | None:

@@ -26,10 +26,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from simsched.formats.machines.description import Table
 
-def understood(
-    parts: Sequence[SiteFacts | SlurmRecords], notes: NoteCollector | None = None
-) -> MachineDescription:
+    Part = SiteFacts | SlurmRecords
+    """The facts in one file, or in one part of it; those of Slurm are understood together."""
+
+
+def understood(parts: Sequence[Part], notes: NoteCollector | None = None) -> MachineDescription:
     """Return the machine and the queues of the files of one site.
 
     The records of Slurm are understood together.  The first facts with cores count for the nodes, and those
@@ -91,9 +94,7 @@ def _joined(first: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]
     return both
 
 
-def _with_properties(
-    queues: Mapping[str, dict[str, Any]], nodes: dict[str, Node], notes: NoteCollector
-) -> dict[str, dict[str, Any]]:
+def _with_properties(queues: dict[str, Table], nodes: dict[str, Node], notes: NoteCollector) -> Table:
     """Return queues that require a property in place of their ``hosts``, and give it to the nodes."""
     members = {}
     for name, queue in queues.items():
@@ -145,7 +146,7 @@ _NAME_FILES = (recognition.SLURM_CONF, recognition.FLUX_CONFIG, recognition.FLUX
 
 def read_as(
     kind: str, content: Content, where: str, *, open_file: OpenFile | None = None, strict: bool = False
-) -> SiteFacts | SlurmRecords:
+) -> Part:
     """Return the facts in a text or document of a known kind (`FORMATS`); those of Slurm as records.
 
     Raises
@@ -157,13 +158,13 @@ def read_as(
     module, _, function = FORMATS[kind].rpartition(".")
     reader = getattr(import_module(f"simsched.formats.machines.{module}"), function)
     more = {"open_file": open_file} if kind in _NAME_FILES else {}
-    found: SiteFacts | SlurmRecords = reader(content, where, NoteCollector(strict=strict), **more)
+    found: Part = reader(content, where, NoteCollector(strict=strict), **more)
     return found
 
 
 def read_parts(
     text: str, where: str, *, open_file: OpenFile | None = None, strict: bool = False
-) -> list[SiteFacts | SlurmRecords]:
+) -> list[Part]:
     """Return the facts in all parts of a text; none if it is none of `FORMATS`.  Errors as `read_as`."""
     documents, rest = sniffing.json_parts(text.removeprefix("\ufeff"))
     contents = [load_json(part, where) for part in documents]
@@ -346,7 +347,7 @@ def describe_inputs(inputs: SiteInputs, *, strict: bool = False) -> MachineDescr
     """
     notes = NoteCollector(strict=strict)
     taken: set[Path] = set()  # the files that other files name
-    read: list[tuple[Path, list[SiteFacts | SlurmRecords]]] = []
+    read: list[tuple[Path, list[Part]]] = []
     configs, unused = [], []
     for path, text, kinds in inputs.described:
         where, open_file = name_of(path), _noting(path, taken)

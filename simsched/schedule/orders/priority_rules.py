@@ -442,7 +442,7 @@ def expanded(document: Mapping[str, Any], where: str) -> dict[str, Any]:
 def _slurm(lines: Mapping[str, Any], where: str) -> dict[str, Any]:
     from simsched.formats.machines.description import NoteCollector
     from simsched.formats.machines.slurm.config_keys import GLOBAL
-    from simsched.formats.machines.slurm.settings import PriorityLines, Settings
+    from simsched.formats.machines.slurm.settings import Settings
 
     known = [name for key, name in GLOBAL.items() if key.startswith(("priority", "fairshare"))]
     settings = Settings(NoteCollector(strict=True))
@@ -453,7 +453,7 @@ def _slurm(lines: Mapping[str, Any], where: str) -> dict[str, Any]:
         value = ("yes" if item else "no") if isinstance(item, bool) else str(item)
         settings.add({str(key).lower(): value}, f"{where}.{GLOBAL[str(key).lower()]}")
     try:
-        made = PriorityLines(settings).options()
+        made = settings.priority({}, ())
     except SimschedError as error:
         raise ConfigError(error.message, where=error.where, expected=error.expected) from None
     # without a weight all priorities are equal, and jobs go by submission

@@ -55,9 +55,7 @@ def status_of(state: str) -> str | None:
     words = {flag.strip(_STATE_MARKS) for flag in flags}
     if words & {"FUTURE", "DYNAMIC_FUTURE"}:
         return None
-    asleep = (
-        bool(words & {"POWERED_DOWN", "POWERING_DOWN", "POWERING_UP", "POWER_UP", "CLOUD"}) or "~" in state
-    )
+    asleep = "~" in state or words & {"POWERED_DOWN", "POWERING_DOWN", "POWERING_UP", "POWER_UP", "CLOUD"}
     if words & {"DOWN", "ERROR"} or ("NOT_RESPONDING" in words and not asleep):
         return "down"
     drained = {"DRAIN", "DRAINED", "DRAINING", "DRNG", "FAIL", "FAILING", "INVAL", "INVALID_REG"}
@@ -124,9 +122,8 @@ def _layout(keys: Keys) -> tuple[int, int, int]:
         expected = f"{cores} or {cores * threads}, as Sockets, CoresPerSocket and ThreadsPerCore say"
         keys.fault(f"CPUs={cpus} does not fit the sockets", expected, cause="CPUs do not fit")
     if cpus_per_core > 1:
-        keys.assumed(
-            f"a core is a physical core, for which Slurm counts {cpus_per_core} CPUs (ThreadsPerCore)"
-        )
+        counted = f"{cpus_per_core} CPUs (ThreadsPerCore)"
+        keys.assumed(f"a core is a physical core, for which Slurm counts {counted}")
     left = cores - _reserved_cores(keys, cores, cpus_per_core)
     if per_socket == 1:
         return 0, left, cpus_per_core

@@ -29,7 +29,6 @@ from simsched.formats.rfc.idset import Idset
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from simsched.formats.cluster.recipe import NodeGroup
     from simsched.formats.machines.description import MachineDescription, NoteCollector
 
 KEY = "reservations"
@@ -67,13 +66,7 @@ _FLAGS_LEFT_OUT = {
     "REPLACE": "nodes that are in use are replaced by idle ones",
     "REPLACE_DOWN": "nodes that are down are replaced",
 }
-_KEYS_LEFT_OUT = {
-    "burstbuffer": "BurstBuffer",
-    "groups": "Groups",
-    "maxstartdelay": "MaxStartDelay",
-    "qos": "QOS",
-    "watts": "Watts",
-}
+_KEYS_LEFT_OUT = ("BurstBuffer", "Groups", "MaxStartDelay", "QOS", "Watts")
 _WHO = {"users": "users", "accounts": "accounts", "allowedpartitions": "queues"}
 
 
@@ -98,14 +91,23 @@ def reservation_of(name: str, keys: Keys, hosts: Sequence[str]) -> dict[str, Any
         return None
     if seconds >= YEAR and stated_time.lower() in _ENDLESS:
         keys.assumed("it lasts a year, as Slurm counts a duration without an end")
-    found = {"name": name, "start": start, "duration": seconds, **places, **_who(keys)}
+    found = {"name": name, "start": start, "duration": seconds, **places}
+    for key, word in _WHO.items():  # whose jobs may use it: of each of the lists, as in Slurm
+        names = comma_parts(keys.stated(key))
+        excluded = [name for name in names if name.startswith("-")]
+        if excluded:
+            keys.left_out(f"{word} that may not use it ({clip(', '.join(excluded))})")
+        elif names:
+            found[word] = names
+    if len(found.keys() & _WHO.values()) > 1:
+        found["match"] = "all"
     found |= _of_flags(flags, seconds, keys)
     found |= _cores(found, keys)
     if found.get("magnetic") and "licenses" in found and len(places) == 1:
         del found["magnetic"]
         keys.left_out("MAGNETIC of licences alone")
-    for key, word in _KEYS_LEFT_OUT.items():
-        value = keys.stated(key)
+    for word in _KEYS_LEFT_OUT:
+        value = keys.stated(word.lower())
         if value and value != "0":
             keys.left_out(f"{word}={clip(value)}")
     return found
@@ -176,8 +178,7 @@ def _cores(table: Mapping[str, Any], keys: Keys) -> dict[str, dict[str, str]]:
         names = keys.notes.attempt(_expanded, nodes, keys.where, f"{keys.what}NodeName")
         found |= {host: str(cores) for host in names or ()} if cores else {}
     hosts = table.get("hosts", "")
-    named = set() if hosts == EVERY_NODE else set(_expanded(hosts))
-    if not found or set(found) != named:
+    if not found or hosts == EVERY_NODE or found.keys() != set(_expanded(hosts)):
         keys.left_out("cores of some of its nodes; whole nodes are reserved")
     elif table.get("overlaps"):
         keys.left_out("cores of a node with MAINT or OVERLAP; whole nodes are reserved")
@@ -188,19 +189,6 @@ def _cores(table: Mapping[str, Any], keys: Keys) -> dict[str, dict[str, str]]:
 
 def _expanded(text: str) -> list[str]:
     return Hostlist.parse(text).expand()
-
-
-def _who(keys: Keys) -> dict[str, Any]:
-    """Return whose jobs may use it: of each of the lists, as in Slurm."""
-    found: dict[str, Any] = {}
-    for key, word in _WHO.items():
-        names = comma_parts(keys.stated(key))
-        excluded = [name for name in names if name.startswith("-")]
-        if excluded:
-            keys.left_out(f"{word} that may not use it ({clip(', '.join(excluded))})")
-        elif names:
-            found[word] = names
-    return found | ({"match": "all"} if len(found) > 1 else {})
 
 
 def _of_flags(flags: Sequence[str], seconds: float, keys: Keys) -> dict[str, Any]:
@@ -225,41 +213,38 @@ def _of_flags(flags: Sequence[str], seconds: float, keys: Keys) -> dict[str, Any
 
 def on_known_nodes(description: MachineDescription, notes: NoteCollector) -> MachineDescription:
     """Return a description whose reservations have only nodes that it has; the others are noted as faults."""
-    tables = description.config.get(KEY)
+    known = {host: group for group in description.recipe.groups for host in group.hosts}
+    tables = description.config.get(KEY, ())
+    kept = []
+    for table in tables:
+        if table.get("hosts", EVERY_NODE) == EVERY_NODE:
+            kept.append(table)
+            continue
+        what, hosts, cores = (
+            f"reservation {clip(table['name'])}",
+            _expanded(table["hosts"]),
+            table.get("cores", {}),
+        )
+        found = [host for host in hosts if host in known]
+        if len(found) < len(hosts):
+            unknown = clip(encode_hosts([host for host in hosts if host not in known]))
+            notes.fault(f"{what}: there is no node {unknown}", cause="reserved nodes")
+        cores = {host: ids for host, ids in cores.items() if host in known}
+        lacking = [
+            host
+            for host, ids in cores.items()
+            if Idset.parse(ids) - (known[host].core_ids or Idset.from_range(0, known[host].cores - 1))
+        ]
+        if lacking:
+            text = f"{clip(encode_hosts(lacking))} has no core {cores[lacking[0]]}; whole nodes are reserved"
+            notes.fault(f"{what}: {text}", cause="reserved cores")
+        if found:
+            row = {**table, "hosts": encode_hosts(found), "cores": {} if lacking else cores}
+            kept.append({key: value for key, value in row.items() if value != {}})
     if not tables:
         return description
-    known = {host: group for group in description.recipe.groups for host in group.hosts}
-    kept = [found for table in tables if (found := _on_known(table, known, notes)) is not None]
     config = {key: value for key, value in description.config.items() if key != KEY}
     if kept:
         config[KEY] = kept
         notes.assumed("reservations are known from second 0 on; a job that names another one is rejected")
     return replace(description, config=config, notes=(*description.notes, *notes.notes()))
-
-
-def _on_known(
-    table: dict[str, Any], known: Mapping[str, NodeGroup], notes: NoteCollector
-) -> dict[str, Any] | None:
-    """Return a reservation on the nodes that the site has; None if it has none of them."""
-    if table.get("hosts", EVERY_NODE) == EVERY_NODE:
-        return table
-    hosts = _expanded(table["hosts"])
-    unknown = [host for host in hosts if host not in known]
-    if unknown:
-        text = f"reservation {clip(table['name'])}: there is no node {clip(encode_hosts(unknown))}"
-        notes.fault(text, cause="reserved nodes")
-    found = [host for host in hosts if host in known]
-    if not found:
-        return None
-    cores = {host: ids for host, ids in table.get("cores", {}).items() if host in known}
-    kept = {**{key: value for key, value in table.items() if key != "cores"}, "hosts": encode_hosts(found)}
-    lacking = [
-        host
-        for host, ids in cores.items()
-        if Idset.parse(ids) - (known[host].core_ids or Idset.from_range(0, known[host].cores - 1))
-    ]
-    if lacking:
-        what, nodes = f"reservation {clip(table['name'])}", clip(encode_hosts(lacking))
-        text = f"{what}: {nodes} has no core {cores[lacking[0]]}; whole nodes are reserved"
-        notes.fault(text, cause="reserved cores")
-    return {**kept, **({"cores": cores} if cores and not lacking else {})}

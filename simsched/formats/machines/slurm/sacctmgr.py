@@ -111,17 +111,29 @@ def read_sacctmgr_dump(text: str, where: str, notes: NoteCollector) -> SlurmReco
 
 
 def _document_lines(document: Mapping[str, Any], where: str, notes: NoteCollector) -> Iterator[Line]:
-    for key in ("QOS", "qos", "associations"):
-        given = document.get(key)
-        for at, item in enumerate(given if isinstance(given, list) else []):
-            place = f"{where}: {key}[{at}]"
-            of_account = key == "associations"
-            values = _association_values(item) if of_account else _qos_values(item)
-            if values is None:
-                expected = f"an object with {'account' if of_account else 'name'}"
-                notes.fault(f"this is not one of {key}", place, expected)
-            else:
-                yield Line(values, place)
+    for key in ("QOS", "qos"):
+        for place, item in _items(document, key, where):
+            name = item.get("name") if isinstance(item, dict) else None
+            if not isinstance(name, str) or not name:
+                notes.fault(f"this is not one of {key}", place, "an object with name")
+                continue
+            values = texts_at(item, _PATHS)
+            exempt = values.pop("preemptexempttime", "UNLIMITED")  # seconds, where texts have a time
+            more = {} if exempt == "UNLIMITED" else {"preemptexempttime": f"0:{exempt}"}
+            yield Line({"name": name, **values, **more}, place)
+    for place, item in _items(document, "associations", where):
+        names = association_names(item)
+        if names is None:
+            notes.fault("this is not one of associations", place, "an object with account")
+            continue
+        names["parentname"] = names.pop("parent_account")
+        yield Line({**names, **texts_at(item, _ASSOCIATION_PATHS)}, place)
+
+
+def _items(document: Mapping[str, Any], key: str, where: str) -> Iterator[tuple[str, Any]]:
+    given = document.get(key)
+    for at, item in enumerate(given if isinstance(given, list) else []):
+        yield f"{where}: {key}[{at}]", item
 
 
 def _normal(values: Mapping[str, str]) -> dict[str, str]:
@@ -162,22 +174,3 @@ _ASSOCIATION_PATHS = {
     "maxtrespernode": "max/tres/per/node",
 }  # fmt: skip
 """The same for an association."""
-
-
-def _qos_values(item: Any) -> dict[str, str] | None:
-    """Return the values of a QOS in JSON as sacctmgr prints them; None if it is not one."""
-    name = item.get("name") if isinstance(item, dict) else None
-    if not isinstance(name, str) or not name:
-        return None
-    found = {"name": name, **texts_at(item, _PATHS)}
-    exempt = found.pop("preemptexempttime", "UNLIMITED")
-    return found if exempt == "UNLIMITED" else {**found, "preemptexempttime": f"0:{exempt}"}  # seconds
-
-
-def _association_values(item: Any) -> dict[str, str] | None:
-    """The same for an association."""
-    names = association_names(item)
-    if names is None:
-        return None
-    names["parentname"] = names.pop("parent_account")
-    return {**names, **texts_at(item, _ASSOCIATION_PATHS)}

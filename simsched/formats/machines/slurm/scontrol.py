@@ -24,9 +24,12 @@ from simsched.formats.machines.slurm.slurm_records import SlurmRecords
 from simsched.formats.text.diagnostics import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from simsched.formats.machines.description import NoteCollector
+
+    Record = tuple[str, dict[str, str], str]
+    """The key of the name, the values, and the place."""
 
 
 _RECORD = re.compile(r"\s*(NodeName|PartitionName|ReservationName|LicenseName)=(\S+)", re.IGNORECASE)
@@ -62,7 +65,7 @@ def read_scontrol(text: str, where: str, notes: NoteCollector) -> SlurmRecords:
     return records
 
 
-def _add(records: SlurmRecords, found: Iterable[tuple[str, dict[str, str], str]]) -> None:
+def _add(records: SlurmRecords, found: Iterable[Record]) -> None:
     """Add records (key of the name, values, place), the same of text and JSON."""
     licences: list[tuple[str, str]] = []
     for kind, values, place in found:
@@ -84,7 +87,7 @@ def _add(records: SlurmRecords, found: Iterable[tuple[str, dict[str, str], str]]
         records.settings.add({"licenses": ",".join(text for text, _ in licences)}, licences[0][1])
 
 
-def _records(text: str, where: str, notes: NoteCollector) -> Iterator[tuple[str, dict[str, str], str]]:
+def _records(text: str, where: str, notes: NoteCollector) -> Iterator[Record]:
     """Yield (kind, values, place) of each record and setting, in the order of the text.
 
     A record goes on until the next one begins: its lines are indented, but they are not in texts that
@@ -224,9 +227,7 @@ def read_slurm_document(document: Any, where: str, notes: NoteCollector) -> Slur
     return records
 
 
-def _objects(
-    rows: Mapping[str, list[Any]], where: str, notes: NoteCollector
-) -> Iterator[tuple[str, dict[str, str], str]]:
+def _objects(rows: Mapping[str, list[Any]], where: str, notes: NoteCollector) -> Iterator[Record]:
     """Yield the objects of lists as `_records` yields records of text."""
     listed: set[str] = set()  # partitions that sinfo has shown
     for key, items in rows.items():
@@ -242,20 +243,27 @@ def _objects(
                     yield "licensename", {"licensename": name, "total": total}, place
                 else:
                     notes.fault("a licence without a name and a number", place, "LicenseName and Total")
-            elif not text_of(row.get("name")):
+            elif not (name := text_of(row.get("name"))):
                 notes.fault(f"a {key.removesuffix('s')} without a name", place)
+            elif key == "partitions":
+                listed.add(name)
+                yield "partitionname", {**_partition_values(row), "partitionname": name}, place
+            elif key == "nodes":
+                values = texts_at(row, NODE_PATHS)
+                flags = row.get("state_flags")  # apart from the state until v0.0.38
+                states = (values.get("state"), *(map(text_of, flags) if isinstance(flags, list) else ()))
+                yield "name", {**values, "state": "+".join(filter(None, states)), "name": name}, place
             else:
-                kind, values_of = _NAMED[key]
-                name = text_of(row["name"])
-                listed |= {name} if key == "partitions" else set()
-                yield kind, {**values_of(row), kind: name}, place
-
-
-def _node_values(row: Mapping[str, Any]) -> dict[str, str]:
-    values = texts_at(row, NODE_PATHS)
-    flags = row.get("state_flags")  # apart from the state until v0.0.38
-    states = (values.get("state", ""), *(map(text_of, flags) if isinstance(flags, list) else ()))
-    return {**values, "state": "+".join(filter(None, states))}
+                values = texts_at(row, RESERVATION_PATHS)
+                given = row.get("core_specializations")
+                cores = [one for one in given if isinstance(one, dict)] if isinstance(given, list) else []
+                if cores:
+                    values["coreids"] = ";".join(
+                        CORE_LINE.format(text_of(one.get("node")), text_of(one.get("core"))) for one in cores
+                    )
+                if values.get("endtime") == "UNLIMITED":
+                    values["duration"] = values.pop("endtime")
+                yield "reservationname", {**values, "reservationname": name}, place
 
 
 def _partition_values(row: Mapping[str, Any]) -> dict[str, str]:
@@ -273,29 +281,7 @@ def _partition_values(row: Mapping[str, Any]) -> dict[str, str]:
     return values
 
 
-def _reservation_values(row: Mapping[str, Any]) -> dict[str, str]:
-    values = texts_at(row, RESERVATION_PATHS)
-    rows = row.get("core_specializations")
-    cores = [one for one in rows if isinstance(one, dict)] if isinstance(rows, list) else []
-    if cores:
-        pairs = (CORE_LINE.format(text_of(one.get("node")), text_of(one.get("core"))) for one in cores)
-        values["coreids"] = ";".join(pairs)
-    if values.get("endtime") == "UNLIMITED":
-        values["duration"] = values.pop("endtime")
-    return values
-
-
-_NAMED: Mapping[str, tuple[str, Callable[[Mapping[str, Any]], dict[str, str]]]] = {
-    "nodes": ("name", _node_values),
-    "partitions": ("partitionname", _partition_values),
-    "reservations": ("reservationname", _reservation_values),
-}
-"""List of named objects → the key of their names, and the function that returns their values."""
-
-
-def _of_sinfo(
-    row: Mapping[str, Any], place: str, notes: NoteCollector, listed: set[str]
-) -> Iterator[tuple[str, dict[str, str], str]]:
+def _of_sinfo(row: Mapping[str, Any], place: str, notes: NoteCollector, listed: set[str]) -> Iterator[Record]:
     """Yield the partition and the nodes of one line of sinfo, which have one state and one partition."""
     partition = row.get("partition")
     name = text_of(partition.get("name")) if isinstance(partition, dict) else text_of(partition)

@@ -31,9 +31,9 @@ from simsched.formats.machines.slurm.notation import (
 from simsched.formats.rfc.duration import format_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from simsched.formats.machines.description import NoteCollector, QosRow, Result
+    from simsched.formats.machines.description import NoteCollector, QosRow, Table
 
 
 class Parameter(NamedTuple):
@@ -95,181 +95,6 @@ _FLAGS = {
 }  # fmt: skip
 """Flags in lower case → the effect of leaving them out; empty: it is held, or has no effect here."""
 _WEIGHT = re.compile(r"\s*([A-Za-z/:_0-9]+)\s*=\s*(\d{1,15}(?:\.\d{0,15})?|\.\d{1,15})\s*")
-
-
-class PriorityLines:
-    """The lines on priority in the settings of a cluster.
-
-    `qos` has the priorities and usage factors of QOS, which are in the accounting database.
-    """
-
-    def __init__(self, settings: Settings, qos: Sequence[QosRow] = ()) -> None:
-        self._settings = settings
-        self._qos_values = {row.name: row.priority for row in qos}
-        self._usage_factors = {row.name: row.usage_factor for row in qos if row.usage_factor != 1}
-        self._qos_place = qos[0].where.rpartition(":")[0] if qos else ""
-        self._flags = self._read_flags()
-
-    def options(self, partitions: Mapping[str, float] | None = None) -> dict[str, Any]:
-        """Return ``order`` and ``priority``; empty if jobs go by submission.
-
-        partitions : the PriorityJobFactor of each partition.
-        """
-        kind = self._settings.get("prioritytype")
-        if kind not in ("", BASIC, MULTIFACTOR):
-            text = f"PriorityType={kind}: jobs are ordered by submission"
-            self._settings.at("prioritytype").left_out(text)
-        if kind not in ("", MULTIFACTOR):
-            return {}
-        factors = self._factors(partitions or {})
-        self._note_qos(factors)
-        if not factors:
-            return {}
-        keys = (f"priorityweight{key}" for key in (*FACTORS, "tres"))
-        stating = next(key for key in ("prioritytype", *keys) if self._settings.get(key))
-        shown = ", ".join(f"{name} {factor['weight']:g}" for name, factor in factors.items())
-        self._settings.at(stating).assumed(f"order = multifactor, with the weights {shown}")
-        priority: dict[str, Any] = {
-            "period": format_duration(self._time("prioritycalcperiod", 300.0)),
-            "rounding": "down",
-            "least": 1,
-            "most": MOST_WEIGHT,
-            "factors": factors,
-        }
-        if "accrue_always" in self._flags:
-            priority["age-from"] = "submit"
-        if "fair-share" in factors:
-            text = "fair share: accounts and shares are in the accounting database; without priority.accounts all are equal"  # noqa: E501
-            self._settings.at(stating).assumed(text)
-            priority["fair-share"] = self._fair_share()
-        return {"order": "multifactor", "priority": priority}
-
-    # -- factors ----------------------------------------------------------------------------------
-
-    def _factors(self, partitions: Mapping[str, float]) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        for key, name in FACTORS.items():
-            weight = self._whole(f"priorityweight{key}")
-            if weight:
-                found[name] = {"weight": weight, **self._options_of(name, weight, partitions)}
-        plain = "no_normal_tres" in self._flags or "no_normal_all" in self._flags
-        for name, tres in self._tres():
-            found[name] = {"weight": tres, "of": "nothing" if plain else "queue"}
-        if "qos" in found and not found["qos"]["values"]:
-            del found["qos"]
-        return found
-
-    def _options_of(self, factor: str, weight: int, partitions: Mapping[str, float]) -> dict[str, Any]:
-        """Return the options of a factor beside its weight."""
-        if factor == "age":
-            return {"max": format_duration(self._time("prioritymaxage", 7 * 86400.0, least=1))}
-        if factor == "size":
-            text = stated(self._settings.values, "priorityfavorsmall") or "no"
-            small = self._settings.at("priorityfavorsmall").read(yes, "priorityfavorsmall", text)
-            relative = {"relative-to-time": True} if "small_relative_to_time" in self._flags else {}
-            return {"favour": "small" if small else "large", **relative}
-        if factor == "queue":
-            return {"values": dict(partitions), "default": 0, "normalise": self._normalises("part")}
-        if factor == "qos":
-            values = self._qos_values if any(self._qos_values.values()) else {}
-            if not self._qos_values:
-                elsewhere = "the priorities of QOS are in the accounting database"
-                import_ = "import the output of sacctmgr show qos -P as well"
-                text = f"{elsewhere}; {import_}, or give them as priority.factors.qos.values"
-                text = f"PriorityWeightQOS: {text}"
-                self._settings.at("priorityweightqos").left_out(text)
-            elif values:
-                shown = ", ".join(f"{name} {value}" for name, value in values.items())
-                text = f"QOS factor with the weight {weight:g}, of the priorities {shown}"
-                self._settings.notes.assumed(text, self._qos_place)
-            return {"values": values, "default": 0, "normalise": self._normalises("qos")}
-        return {"normalise": self._normalises("assoc")} if factor == "account" else {}
-
-    def _note_qos(self, factors: Mapping[str, Any]) -> None:
-        """Note the values of QOS that the priority does not use."""
-        notes, where = self._settings.notes, self._qos_place
-        if any(self._qos_values.values()) and "qos" not in factors:
-            text = "the priorities of QOS: no slurm.conf gives them a weight (PriorityWeightQOS)"
-            notes.left_out(text, where)
-        if self._usage_factors and "fair-share" in factors:
-            shown = ", ".join(f"{name} {value:g}" for name, value in self._usage_factors.items())
-            notes.assumed(f"usage counts with the UsageFactor of its QOS: {shown}", where)
-        elif self._usage_factors:
-            notes.left_out("UsageFactor of QOS: the priority of jobs has no fair share", where)
-
-    def _normalises(self, kind: str) -> bool:
-        return not {f"no_normal_{kind}", "no_normal_all"} & self._flags
-
-    def _tres(self) -> Iterator[tuple[str, float]]:
-        """Yield factor and weight of each resource."""
-        key = "priorityweighttres"
-        for part in comma_parts(stated(self._settings.values, key)):
-            pair = _WEIGHT.fullmatch(part)
-            if pair is None:
-                self._settings.at(key).fault(f"PriorityWeightTRES: {part!r} is not a weight", "TYPE=NUMBER")
-            elif pair[1].lower() not in TRES:
-                self._settings.at(key).left_out(f"PriorityWeightTRES: {part.strip()}")
-            elif float(pair[2]):
-                yield TRES[pair[1].lower()], float(pair[2])
-
-    # -- fair share -------------------------------------------------------------------------------
-
-    def _fair_share(self) -> dict[str, Any]:
-        classic = {"no_fair_tree", "depth_oblivious"} & self._flags
-        found: dict[str, Any] = {"method": "classic" if classic else "fair-tree"}
-        half_life = self._time("prioritydecayhalflife", 7 * 86400.0)
-        found["half-life"] = "inf" if half_life in (0, inf) else format_duration(half_life)
-        if classic and self._settings.get("fairsharedampeningfactor"):
-            found["dampening"] = self._whole("fairsharedampeningfactor", least=1) or 1
-        if self._usage_factors:
-            found["qos-usage"] = self._usage_factors
-        keys, name = self._settings.at("priorityusageresetperiod"), "PriorityUsageResetPeriod"
-        text = self._settings.get("priorityusageresetperiod")
-        if text in RESETS:
-            found["reset"] = reset = format_duration(RESETS[text])
-            keys.assumed(f"{name}={text.upper()}: every {reset} from second 0, whatever the calendar")
-        elif text == "now":
-            keys.left_out(f"{name}=NOW: usage counts as it is given")
-        elif text != "":
-            expected = "NONE, NOW, DAILY, WEEKLY, MONTHLY, QUARTERLY or YEARLY"
-            keys.fault(f"{name}: {text!r} is not a period", expected)
-        return found
-
-    # -- values -----------------------------------------------------------------------------------
-
-    def _read_flags(self) -> set[str]:
-        keys = self._settings.at("priorityflags")
-        found = {part.strip() for part in comma_parts(self._settings.get("priorityflags"))}
-        for flag in sorted(found - _FLAGS.keys()):
-            keys.fault(f"PriorityFlags: unknown flag {flag.upper()!r}{did_you_mean(flag, _FLAGS)}")
-        for flag in sorted(found & _FLAGS.keys()):
-            if _FLAGS[flag]:
-                keys.left_out(f"PriorityFlags={flag.upper()}: {_FLAGS[flag]}")
-        return found
-
-    def _time(self, key: str, usual: float, least: float = 0) -> float:
-        def read(value: str) -> float:
-            found = time_limit(value)
-            if found < least:
-                raise FormatError(f"{value!r} is too short", expected=f"at least {format_duration(least)}")
-            return found
-
-        found = self._read(read, key)
-        return usual if found is None else found
-
-    def _whole(self, key: str, least: int = 0) -> int:
-        def read(value: str) -> int:
-            try:
-                return whole_number(value, least=least, most=MOST_WEIGHT)
-            except FormatError:
-                expected = f"a whole number from {least} to {MOST_WEIGHT:,}"
-                raise FormatError(f"{value!r} is not a weight", expected=expected) from None
-
-        return self._read(read, key) or 0
-
-    def _read(self, read: Callable[[str], Result], key: str) -> Result | None:
-        """Return the value of a key as `read` returns it; None without one, and for a fault."""
-        return self._settings.at(key).read(read, key, name=GLOBAL[key]) if self._settings.get(key) else None
 
 
 BY_PARTITION, BY_QOS = "preempt/partition_prio", "preempt/qos"
@@ -389,9 +214,7 @@ class Settings:
         named = [word for word in comma_parts(parameters) if word in _CONSUMABLE]
         return not named or any("memory" in word for word in named)
 
-    def run_options(
-        self, partitions: Mapping[str, float] | None = None, qos: Sequence[QosRow] = ()
-    ) -> dict[str, Any]:
+    def run_options(self, partitions: Mapping[str, float], qos: Sequence[QosRow]) -> Table:
         """Return the run options that the settings state, without the queues.
 
         partitions : the PriorityJobFactor of each partition.
@@ -399,7 +222,7 @@ class Settings:
         if not self.values:
             return {}
         config = self._policy()
-        config.update(PriorityLines(self, qos).options(partitions))
+        config.update(self.priority(partitions, qos))
         if self.get("selecttype") == "select/linear":
             config["match-policy"] = WHOLE_NODES
             text = "select/linear gives whole nodes to each job: match-policy = firstnodex"
@@ -483,6 +306,153 @@ class Settings:
                 text += f"; {', '.join(idle)} without effect, since a pass takes no time"
             self.at("schedulerparameters").assumed(text)
         return options
+
+    # --- the priority of jobs
+
+    def priority(self, partitions: Mapping[str, float], qos: Sequence[QosRow]) -> Table:
+        """Return ``order`` and ``priority``; empty if jobs go by submission.
+
+        partitions : the PriorityJobFactor of each partition.
+        qos : the priorities and usage factors of QOS, which are in the accounting database.
+        """
+        keys, given = self.at("priorityflags"), comma_parts(self.get("priorityflags"))
+        flags = {part.strip() for part in given}
+        for flag in sorted(flags - _FLAGS.keys()):
+            keys.fault(f"PriorityFlags: unknown flag {flag.upper()!r}{did_you_mean(flag, _FLAGS)}")
+        for flag in sorted(flag for flag in flags if _FLAGS.get(flag)):
+            keys.left_out(f"PriorityFlags={flag.upper()}: {_FLAGS[flag]}")
+        kind = self.get("prioritytype")
+        if kind not in ("", BASIC, MULTIFACTOR):
+            self.at("prioritytype").left_out(f"PriorityType={kind}: jobs are ordered by submission")
+        if kind not in ("", MULTIFACTOR):
+            return {}
+        factors = self._factors(flags, partitions, qos)
+        usage = {row.name: row.usage_factor for row in qos if row.usage_factor != 1}
+        where = qos[0].where.rpartition(":")[0] if qos else ""
+        if any(row.priority for row in qos) and "qos" not in factors:
+            text = "the priorities of QOS: no slurm.conf gives them a weight (PriorityWeightQOS)"
+            self.notes.left_out(text, where)
+        if usage and "fair-share" in factors:
+            shown = ", ".join(f"{name} {value:g}" for name, value in usage.items())
+            self.notes.assumed(f"usage counts with the UsageFactor of its QOS: {shown}", where)
+        elif usage:
+            self.notes.left_out("UsageFactor of QOS: the priority of jobs has no fair share", where)
+        if not factors:
+            return {}
+        stating = ("prioritytype", *(f"priorityweight{key}" for key in (*FACTORS, "tres")))
+        keys = self.at(next(key for key in stating if self.get(key)))
+        shown = ", ".join(f"{name} {factor['weight']:g}" for name, factor in factors.items())
+        keys.assumed(f"order = multifactor, with the weights {shown}")
+        priority: dict[str, Any] = {
+            "period": format_duration(self._time("prioritycalcperiod", 300.0)),
+            "rounding": "down",
+            "least": 1,
+            "most": MOST_WEIGHT,
+            "factors": factors,
+        }
+        if "accrue_always" in flags:
+            priority["age-from"] = "submit"
+        if "fair-share" in factors:
+            usual = "without priority.accounts all are equal"
+            keys.assumed(f"fair share: accounts and shares are in the accounting database; {usual}")
+            priority["fair-share"] = self._fair_share(flags, usage)
+        return {"order": "multifactor", "priority": priority}
+
+    def _factors(self, flags: set[str], partitions: Mapping[str, float], qos: Sequence[QosRow]) -> Table:
+        def normalises(kind: str) -> bool:
+            return not {f"no_normal_{kind}", "no_normal_all"} & flags
+
+        found: dict[str, Any] = {}
+        for key, name in FACTORS.items():
+            weight = self._whole(f"priorityweight{key}")
+            if not weight:
+                continue
+            options: dict[str, Any] = {}
+            if name == "age":
+                options = {"max": format_duration(self._time("prioritymaxage", 7 * 86400.0, least=1))}
+            elif name == "size":
+                text = stated(self.values, "priorityfavorsmall") or "no"
+                small = self.at("priorityfavorsmall").read(yes, "priorityfavorsmall", text)
+                options = {"favour": "small" if small else "large"}
+                if "small_relative_to_time" in flags:
+                    options["relative-to-time"] = True
+            elif name == "queue":
+                options = {"values": dict(partitions), "default": 0, "normalise": normalises("part")}
+            elif name == "qos":
+                values = self._of_qos(weight, qos)
+                if not values:
+                    continue
+                options = {"values": values, "default": 0, "normalise": normalises("qos")}
+            elif name == "account":
+                options = {"normalise": normalises("assoc")}
+            found[name] = {"weight": weight, **options}
+        key = "priorityweighttres"
+        for part in comma_parts(stated(self.values, key)):
+            pair = _WEIGHT.fullmatch(part)
+            if pair is None:
+                self.at(key).fault(f"PriorityWeightTRES: {part!r} is not a weight", "TYPE=NUMBER")
+            elif pair[1].lower() not in TRES:
+                self.at(key).left_out(f"PriorityWeightTRES: {part.strip()}")
+            elif float(pair[2]):
+                of = "queue" if normalises("tres") else "nothing"
+                found[TRES[pair[1].lower()]] = {"weight": float(pair[2]), "of": of}
+        return found
+
+    def _of_qos(self, weight: int, qos: Sequence[QosRow]) -> dict[str, int]:
+        """Return the priorities of QOS; empty if all are 0, or not in the files."""
+        values = {row.name: row.priority for row in qos}
+        if not values:
+            self.at("priorityweightqos").left_out(
+                "PriorityWeightQOS: the priorities of QOS are in the accounting database; import the output "
+                "of sacctmgr show qos -P as well, or give them as priority.factors.qos.values"
+            )
+        if not any(values.values()):
+            return {}
+        shown = ", ".join(f"{name} {value}" for name, value in values.items())
+        text = f"QOS factor with the weight {weight:g}, of the priorities {shown}"
+        self.notes.assumed(text, qos[0].where.rpartition(":")[0])
+        return values
+
+    def _fair_share(self, flags: set[str], usage: Mapping[str, float]) -> dict[str, Any]:
+        classic = {"no_fair_tree", "depth_oblivious"} & flags
+        found: dict[str, Any] = {"method": "classic" if classic else "fair-tree"}
+        half_life = self._time("prioritydecayhalflife", 7 * 86400.0)
+        found["half-life"] = "inf" if half_life in (0, inf) else format_duration(half_life)
+        if classic and self.get("fairsharedampeningfactor"):
+            found["dampening"] = self._whole("fairsharedampeningfactor", least=1) or 1
+        if usage:
+            found["qos-usage"] = usage
+        keys, name = self.at("priorityusageresetperiod"), "PriorityUsageResetPeriod"
+        text = self.get("priorityusageresetperiod")
+        if text in RESETS:
+            found["reset"] = reset = format_duration(RESETS[text])
+            keys.assumed(f"{name}={text.upper()}: every {reset} from second 0, whatever the calendar")
+        elif text == "now":
+            keys.left_out(f"{name}=NOW: usage counts as it is given")
+        elif text != "":
+            expected = "NONE, NOW, DAILY, WEEKLY, MONTHLY, QUARTERLY or YEARLY"
+            keys.fault(f"{name}: {text!r} is not a period", expected)
+        return found
+
+    def _time(self, key: str, usual: float, least: float = 0) -> float:
+        def read(value: str) -> float:
+            found = time_limit(value)
+            if found < least:
+                raise FormatError(f"{value!r} is too short", expected=f"at least {format_duration(least)}")
+            return found
+
+        found = self.at(key).read(read, key, name=GLOBAL[key]) if self.get(key) else None
+        return usual if found is None else found
+
+    def _whole(self, key: str, least: int = 0) -> int:
+        def read(value: str) -> int:
+            try:
+                return whole_number(value, least=least, most=MOST_WEIGHT)
+            except FormatError:
+                expected = f"a whole number from {least} to {MOST_WEIGHT:,}"
+                raise FormatError(f"{value!r} is not a weight", expected=expected) from None
+
+        return self.at(key).read(read, key, name=GLOBAL[key]) or 0 if self.get(key) else 0
 
     # --- notes
 

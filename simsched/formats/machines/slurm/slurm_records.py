@@ -148,7 +148,15 @@ def joined(parts: Sequence[SlurmRecords]) -> tuple[SlurmRecords, list[tuple[str,
         below = {kind: dict(values) for kind, values in whole.defaults.items()}
         for kind, values in part.defaults.items():
             whole.defaults[kind] |= values
-        _join_settings(whole, part)
+        mine, more = whole.settings, part.settings
+        if more.values:
+            mine.lists_all = more.lists_all and (mine.lists_all or not mine.values)
+        for key, value in more.values.items():
+            if not stated(mine.values, key):
+                mine.add({key: value}, more.where(key))
+            elif stated(more.values, key) and _plain(value) != _plain(mine.values[key]):
+                counts = f"{clip(mine.values[key])} of {mine.where(key)} counts"
+                whole.notes.assumed(f"{key}={clip(value)} is not used: {counts}", more.where(key))
         defaults = below["nodename"]
         own = {
             host: line._replace(values={**defaults, **line.values}) if defaults else line
@@ -172,18 +180,6 @@ def joined(parts: Sequence[SlurmRecords]) -> tuple[SlurmRecords, list[tuple[str,
         whole.switches.join(part.switches)
     whole.settings.values.asked.clear()
     return whole, nodes
-
-
-def _join_settings(whole: SlurmRecords, part: SlurmRecords) -> None:
-    mine, more = whole.settings, part.settings
-    if more.values:
-        mine.lists_all = more.lists_all and (mine.lists_all or not mine.values)
-    for key, value in more.values.items():
-        if not stated(mine.values, key):
-            mine.add({key: value}, more.where(key))
-        elif stated(more.values, key) and _plain(value) != _plain(mine.values[key]):
-            text = f"{key}={clip(value)} is not used: {clip(mine.values[key])} of {mine.where(key)} counts"
-            whole.notes.assumed(text, more.where(key))
 
 
 def _both(name: str, first: Line, second: Line, whole: SlurmRecords) -> Line:

@@ -24,6 +24,7 @@ from simsched.formats.machines.description import NoteCollector, QosRow
 from simsched.formats.machines.limit_tables import HOLD, REJECT, UNLIMITED, LimitTables, policy_of
 from simsched.formats.machines.site_facts import Node, SiteFacts, name_queues, property_name
 from simsched.formats.machines.site_facts import joined as joined_nodes
+from simsched.formats.machines.slurm import notation
 from simsched.formats.machines.slurm.config_keys import PARTITION as PARTITION_KEYS
 from simsched.formats.machines.slurm.node_records import node_kind, status_of
 from simsched.formats.machines.slurm.notation import (
@@ -33,10 +34,8 @@ from simsched.formats.machines.slurm.notation import (
     comma_parts,
     stated,
     time_limit,
-    whole_number,
     yes,
 )
-from simsched.formats.machines.slurm.notation import UNLIMITED as NO_LIMIT
 from simsched.formats.machines.slurm.settings import BY_PARTITION, BY_QOS, LEFT_OUT, WHOLE_NODES, YOUNGEST
 from simsched.formats.machines.slurm.slurm_records import INSIDE, SlurmRecords, joined
 from simsched.formats.rfc.duration import format_duration
@@ -46,6 +45,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from simsched.formats.cluster.recipe import NodeGroup
+    from simsched.formats.machines.description import Table
     from simsched.formats.machines.slurm.settings import Settings
 
 
@@ -96,10 +96,8 @@ def preemption_of(
         return {}
     common, exempt = mode_of(mode) or "off", _exempt(settings)
     found = _common(settings, common, exempt)
-    victims = {name: _victims(keys) for name, keys in partitions.items()}
-    tables = {
-        name: with_exempt(table, common, exempt) for name, table in victims.items() if table and name in tiers
-    }
+    victims = {name: _victims(partitions[name]) for name in tiers if name in partitions}
+    tables = {name: with_exempt(table, common, exempt) for name, table in victims.items() if table}
     if tables:
         found["queues"] = tables
     used = {common, *(table["mode"] for table in tables.values() if "mode" in table)}
@@ -124,9 +122,7 @@ def _by_qos(settings: Settings, rows: Sequence[QosRow]) -> dict[str, Any]:
                 notes.left_out(f"QOS {name} preempts its own jobs", row.where)
             elif name not in priorities:
                 notes.fault(f"QOS {row.name} preempts {name!r}, which the file does not have", row.where)
-        found = dict(row.victims)
-        if "exempt" not in found:
-            found = dict(with_exempt(found, mode, exempt))
+        found = dict(row.victims) if "exempt" in row.victims else {**with_exempt(row.victims, mode, exempt)}
         if found.get("mode", mode) == "suspend" and found.get("exempt"):
             found["exempt"] = 0  # Slurm ignores that of jobs that are suspended
         others = [name for name in row.preempts if name in priorities and name != row.name]
@@ -143,10 +139,8 @@ def _by_qos(settings: Settings, rows: Sequence[QosRow]) -> dict[str, Any]:
         return {}
     if "suspend" in used:
         notes.assumed(SUSPENDS, where)
-    shown = "; ".join(
-        f"{name}: {', '.join(table['preempts'])}" for name, table in tables.items() if "preempts" in table
-    )
-    notes.assumed(f"the QOS preempt these, the first one first: {shown}", where)
+    shown = (f"{name}: {', '.join(row['preempts'])}" for name, row in tables.items() if "preempts" in row)
+    notes.assumed(f"the QOS preempt these, the first one first: {'; '.join(shown)}", where)
     return {"by": "qos", **_common(settings, mode, exempt), "qos": tables}
 
 
@@ -157,14 +151,15 @@ def _preempts(tables: Mapping[str, Any], modes: Mapping[str, str], name: str, ot
 
 
 def _common(settings: Settings, mode: str, exempt: float) -> dict[str, Any]:
-    youngest = YOUNGEST in settings.get("schedulerparameters") or "youngest_first" in _parameters(settings)
+    youngest = "youngest_first" in comma_parts(settings.get("preemptparameters"))
+    youngest = youngest or YOUNGEST in settings.get("schedulerparameters")
     found: dict[str, Any] = {"mode": mode, "order": "youngest" if youngest else "priority"}
     if mode == "requeue":
         settings.at("preemptmode").assumed(AT_ONCE)
     return found | ({"exempt": exempt} if exempt and mode in ENDING else {})
 
 
-def with_exempt(table: dict[str, Any], common: str, exempt: float) -> dict[str, Any]:
+def with_exempt(table: Mapping[str, Any], common: str, exempt: float) -> Mapping[str, Any]:
     """Return a table of victims with its exempt time where it differs from that of the common mode."""
     mode = table.get("mode", common)
     if exempt and (mode in ENDING) != (common in ENDING) and mode != "off":
@@ -178,13 +173,9 @@ def _exempt(settings: Settings) -> float:
     return 0 if found is None or found == inf else found
 
 
-def _parameters(settings: Settings) -> list[str]:
-    return comma_parts(settings.get("preemptparameters"))
-
-
 def _note_rest(settings: Settings, mode: str) -> None:
     """Note the parts of the lines that affect which jobs are preempted, and are not kept."""
-    left = [name for name in _parameters(settings) if name != "youngest_first"]
+    left = [name for name in comma_parts(settings.get("preemptparameters")) if name != "youngest_first"]
     if left:
         settings.at("preemptparameters").left_out(f"PreemptParameters: {', '.join(left)}")
     note_words(settings.notes, mode, settings.where("preemptmode"), "PreemptMode")
@@ -207,19 +198,17 @@ _WORDS = {
 
 def _victims(keys: Keys) -> dict[str, Any]:
     """Return how the jobs of a partition are preempted, as far as it states that."""
-    own, table = keys.stated("preemptmode"), dict[str, Any]()
+    own = keys.stated("preemptmode")
     mode = mode_of(own)
-    if mode is not None:
-        table["mode"] = mode
-    elif own:
+    if own and mode is None:
         keys.left_out(f"PreemptMode={own}", cause="partition preemptmode")
     seconds = keys.read(grace_time, "gracetime") if keys.stated("gracetime") else None
-    return table | ({"grace": seconds} if seconds else {})
+    return {key: value for key, value in (("mode", mode), ("grace", seconds)) if value}
 
 
 def grace_time(text: str) -> float:
     """Return the seconds of a GraceTime, which is a number of seconds or a time.  Raises `FormatError`."""
-    return whole_number(text) if ":" not in text and "-" not in text else time_limit(text)
+    return notation.whole_number(text) if ":" not in text and "-" not in text else time_limit(text)
 
 
 def mode_of(text: str) -> str | None:
@@ -321,15 +310,14 @@ class SlurmLimits:
         for name, keys in self._qos.items():
             flags = self._flags(keys)
             over = REJECT if {"denyonlimit", "denylimit"} & flags else HOLD
-            before = bool({"overpartqos", "overridepartitionqos"} & flags)
+            level = OVER_PARTITION if {"overpartqos", "overridepartitionqos"} & flags else QOS
             if name in with_qos:
                 queues = with_qos[name]
-                scope: dict[str, Any] = {"queue": queues if len(queues) > 1 else queues[0]}
-                self._of_qos(scope, PARTITION, keys, over)
+                self._of_qos({"queue": _one_or_all(queues)}, PARTITION, keys, over)
                 both = f"the jobs of {clip(', '.join(queues))}, and the jobs with this QOS, apart"
                 text = f"limits of QOS {clip(name)} count {both}; Slurm counts them together"
                 keys.assumed(text, cause="partition qos apart")
-            self._of_qos({"qos": name}, OVER_PARTITION if before else QOS, keys, over)
+            self._of_qos({"qos": name}, level, keys, over)
         self._of_associations(partitions)
         tables = self._limits.tables()
         for table in tables if cpus_per_core > 1 else ():  # cores in the place of hardware threads
@@ -365,11 +353,12 @@ class SlurmLimits:
         where = settings.where("accountingstorageenforce")
         if not words & {"limits", "safe", "all", "2"}:
             stated_so = f"AccountingStorageEnforce={given}" if given else "no AccountingStorageEnforce"
-            owners: dict[str, None] = {}
-            for kind, name in ((kind, table[kind]) for table in tables for kind in _OWNERS if kind in table):
-                owners[f"{kind} {name if isinstance(name, str) else ', '.join(name)}"] = None
+            named = ((kind, table[kind]) for table in tables for kind in _OWNERS if kind in table)
+            owners = {
+                f"{kind} {name if isinstance(name, str) else ', '.join(name)}": 0 for kind, name in named
+            }
             more = f" and {len(owners) - MOST_NAMES} more" if len(owners) > MOST_NAMES else ""
-            names = ", ".join([*owners][:MOST_NAMES]) + more if owners else "all jobs"
+            names = ", ".join([*owners][:MOST_NAMES]) + more or "all jobs"
             text = f"this slurm.conf does not enforce limits ({stated_so}): those of {names}"
             self._notes.left_out(text, where)
             return False
@@ -487,7 +476,7 @@ class SlurmLimits:
             self._notes.assumed(f"the limits of an account are those of its own users: {text}")
         for name, keys in accounts.items():
             names = below.get(name, [name])
-            scope = {} if name == "root" else {"account": names if len(names) > 1 else names[0]}
+            scope: dict[str, Any] = {} if name == "root" else {"account": _one_or_all(names)}
             self._group(scope, keys, HOLD)
         own: dict[tuple[str, str], list[str]] = {}
         for values in (keys.values for keys in users):
@@ -503,7 +492,7 @@ class SlurmLimits:
                 others = [name for name in partitions if name not in apart]
                 if not others:
                     continue
-                scope["queue"] = others if len(others) > 1 else others[0]
+                scope["queue"] = _one_or_all(others)
             self._group(scope, keys, HOLD)
             self._maximums(scope, {**scope, "level": USER}, keys, USER)
         for name, keys in accounts.items():
@@ -539,6 +528,11 @@ class SlurmLimits:
         seconds = None if wall.lower() in UNLIMITED else keys.read(time_limit, "maxwall", wall, "MaxWall")
         if seconds is not None and seconds < inf:
             self._limits.add(job, "duration", format_duration(seconds), over)
+
+
+def _one_or_all(names: list[str]) -> str | list[str]:
+    """Return the names of a scope as a table of limits has them."""
+    return names if len(names) > 1 else names[0]
 
 
 def _leave_out(keys: Keys, meanings: Mapping[str, tuple[str, str]]) -> None:
@@ -605,8 +599,7 @@ class _Understanding:
         plugin = self.settings.get("topologyplugin")
         flat = ("", "topology/default", "topology/flat", "topology/none")
         if not records.switches.hosts and plugin not in flat:
-            text = f"TopologyPlugin={plugin}: no topology.conf was read"
-            self.settings.at("topologyplugin").left_out(text)
+            self.settings.at("topologyplugin").left_out(f"TopologyPlugin={plugin}: no topology.conf was read")
 
     def _nodes(self, lines: Mapping[str, Line]) -> dict[str, Node]:
         """Return the nodes of one file, without those that it or an earlier one only plans."""
@@ -765,10 +758,8 @@ class _Understanding:
             alike.setdefault((id(node.kind), node.properties), {})[host] = node
         return {host: node for nodes in alike.values() for host, node in nodes.items()}
 
-    def _config(
-        self, members: Mapping[str, Sequence[str]], properties: Mapping[str, str], limits: SlurmLimits
-    ) -> dict[str, Any]:
-        """Return the run options and the queues."""
+    def _config(self, members: dict[str, list[str]], words: dict[str, str], limits: SlurmLimits) -> Table:
+        """Return the run options and the queues; `words` has the property of each."""
         factors: dict[str, float] = {}
         for name, keys in self.partitions.items():
             factor = keys.number("priority", "priorityjobfactor")
@@ -778,7 +769,7 @@ class _Understanding:
         defaults: list[str] = []
         for name, hosts in members.items():
             keys = self.partitions.get(name, Keys({}, self.notes, ""))
-            nodes: dict[str, Any] = {"requires": [properties[name]]}
+            nodes: dict[str, Any] = {"requires": [words[name]]}
             if hosts and not self.nodes:
                 nodes = {"hosts": EVERY_NODE if EVERY_NODE in hosts else encode_hosts(hosts)}
             queues[name] = nodes | queue_of(name, keys)
@@ -798,9 +789,8 @@ class _Understanding:
         if exclusive and "match-policy" not in config:
             if len(exclusive) == len(self.partitions):
                 config["match-policy"] = WHOLE_NODES
-                self.notes.assumed(
-                    "all partitions are exclusive: match-policy = firstnodex gives whole nodes"
-                )
+                text = "all partitions are exclusive: match-policy = firstnodex gives whole nodes"
+                self.notes.assumed(text)
             else:
                 text = f"the partitions {', '.join(exclusive)} give whole nodes (OverSubscribe=EXCLUSIVE)"
                 self.notes.left_out(text, self.partitions[exclusive[0]].where)
@@ -848,7 +838,7 @@ PARTITION_ALONE = {
     "tresbillingweights": "the weights of resources in usage, which counts cores here",
 }
 """Keys of partitions that are not held, and that the whole cluster does not have in this sense."""
-_NO_EFFECT = frozenset({"all", "no", "0", "default", *NO_LIMIT})
+_NO_EFFECT = frozenset({"all", "no", "0", "default", *notation.UNLIMITED})
 
 
 def queue_of(name: str, keys: Keys) -> dict[str, Any]:
@@ -858,7 +848,8 @@ def queue_of(name: str, keys: Keys) -> dict[str, Any]:
     longest, usual = _minutes(keys, "maxtime"), _minutes(keys, "defaulttime")
     sizes = dict[str, Any]()
     for key, side, trivial in (("maxnodes", "max", -1), ("minnodes", "min", 1)):
-        number = None if keys.stated(key).lower() in NO_LIMIT else keys.number(key, most=MOST_NODES)
+        unlimited = keys.stated(key).lower() in notation.UNLIMITED
+        number = None if unlimited else keys.number(key, most=MOST_NODES)
         if number is not None and number > trivial:  # a minimum of one node is not a limit
             sizes[side] = {"nnodes": number}
             text = "MaxNodes and MinNodes count the nodes of a request, and one for a request of cores alone"
