@@ -127,10 +127,10 @@ READERS = {
     "gwf": Format("swf", "read_gwf", "lines", "Grid Workload Format of the Grid Workloads Archive"),
     "jobs": Format("jobs_yaml", "read_jobs_yaml", "text", "jobs.yaml: a list of shapes, jobspecs or files"),
     "jsonl": Format("job_lines", "read_jsonl", "lines", "JSON Lines of the same"),
-    "sacct": Format("sacct", "read_sacct", "lines", "Slurm accounting, sacct -P"),
-    "sacct-json": Format("slurm_json", "read_sacct_json", "text", "Slurm accounting, sacct --json"),
+    "sacct": Format("slurm", "read_sacct", "lines", "Slurm accounting, sacct -P"),
+    "sacct-json": Format("slurm", "read_sacct_json", "text", "Slurm accounting, sacct --json"),
     "squeue-json": Format(
-        "slurm_json",
+        "slurm",
         "read_squeue_json",
         "text",
         "Slurm's queue, squeue --json or scontrol show job, with --json or without",
@@ -441,7 +441,7 @@ def detect(head: str, name: str = "") -> str:
 
 
 def _is_sacct(line: str) -> bool:
-    from simsched.workload.readers.sacct import delimiter_of
+    from simsched.workload.readers.slurm import delimiter_of
 
     return delimiter_of(line) is not None
 

@@ -362,7 +362,7 @@ class Gather:
         return self.with_keys[key]
 
     def _constraint(self, partition: str | None, features: str) -> Constraint | None:
-        from simsched.workload.readers.slurm_values import features as parse_features
+        from simsched.workload.readers.slurm import features as parse_features
 
         parts: list[Constraint] = []
         if "features" in self.reading.constrain and features:

@@ -29,7 +29,7 @@ from simsched.workload.job import FIRST_PLACES, ArrayTask, Job, Skip, Workload, 
 from simsched.workload.mapping import GPU_TEMPLATE, ReadOptions
 from simsched.workload.readers import gather as why
 from simsched.workload.readers.gather import Gather, hosts_of
-from simsched.workload.readers.slurm_values import (
+from simsched.workload.readers.slurm import (
     MOST_ENERGY,
     NO_LIMIT,
     RESULTS,
