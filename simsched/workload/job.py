@@ -342,7 +342,7 @@ class Workload:
 
     def __post_init__(self) -> None:
         if type(self.jobs) is not tuple or not set(map(type, self.jobs)) <= {Job}:
-            reader = import_module("simsched.workload.readers.jobs_yaml")  # it imports this module
+            reader = import_module("simsched.workload.readers.jobs")  # it imports this module
             object.__setattr__(self, "jobs", reader.given_jobs(self.jobs))
 
     def __len__(self) -> int:

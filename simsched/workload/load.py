@@ -125,8 +125,8 @@ class Format:
 READERS = {
     "swf": Format("swf", "read_swf", "text", "Standard Workload Format of the Parallel Workloads Archive"),
     "gwf": Format("swf", "read_gwf", "lines", "Grid Workload Format of the Grid Workloads Archive"),
-    "jobs": Format("jobs_yaml", "read_jobs_yaml", "text", "jobs.yaml: a list of shapes, jobspecs or files"),
-    "jsonl": Format("job_lines", "read_jsonl", "lines", "JSON Lines of the same"),
+    "jobs": Format("jobs", "read_jobs_yaml", "text", "jobs.yaml: a list of shapes, jobspecs or files"),
+    "jsonl": Format("jobs", "read_jsonl", "lines", "JSON Lines of the same"),
     "sacct": Format("slurm", "read_sacct", "lines", "Slurm accounting, sacct -P"),
     "sacct-json": Format("slurm", "read_sacct_json", "text", "Slurm accounting, sacct --json"),
     "squeue-json": Format(
@@ -247,7 +247,7 @@ def _read_as_given(
     """Read a source, or a data frame; errors have the path as the user gave it."""
     if is_frame(source):
         if reading.table is None:
-            from simsched.workload.readers.job_lines import is_own_frame, read_own_frame
+            from simsched.workload.readers.jobs import is_own_frame, read_own_frame
 
             if is_own_frame(source):
                 return read_own_frame(source, reading)

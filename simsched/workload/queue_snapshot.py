@@ -58,7 +58,7 @@ from simsched.workload.load import detect
 from simsched.workload.mapping import DEFAULT_TEMPLATE, GPU_TEMPLATE, Flat, MissingValueError, ReadOptions
 from simsched.workload.readers.flux_jobs import count_at, job_number, jobs_of, number_at, text_at, user_number
 from simsched.workload.readers.gather import hosts_of
-from simsched.workload.readers.jobs_yaml import TIME, Draft, JobId, Maker, QueuedEntry, workload_faults
+from simsched.workload.readers.jobs import TIME, Draft, JobId, Maker, QueuedEntry, workload_faults
 from simsched.workload.readers.slurm import (
     UNFINISHED,
     facts_of,
