@@ -121,13 +121,12 @@ class _Profiles:
 
     def seconds(self, name: str, level: int = 0) -> float | str:
         """Return the run time of a profile, or the reason why it has none."""
-        found = self._known.get(name)
-        if found is None:
+        if name not in self._known:
             if level > MOST_LEVELS:
                 return IN_ITSELF
             self._known[name] = IN_ITSELF  # until it is known: a profile may name itself
-            found = self._known[name] = self._of(self._profiles.get(name), level)
-        return found
+            self._known[name] = self._of(self._profiles.get(name), level)
+        return self._known[name]
 
     def _of(self, profile: Any, level: int) -> float | str:
         if not isinstance(profile, dict):

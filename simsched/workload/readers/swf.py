@@ -31,7 +31,6 @@ job was submitted and ran (fields 17 and 18), and its structure (19, 20), are le
 from __future__ import annotations
 
 import re
-from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -163,14 +162,17 @@ def _load(records: Sequence[str]) -> npt.NDArray[np.float64] | None:
     return table if whole else None
 
 
-def _row(line: str) -> list[float] | None:
-    words = line.partition(";")[0].split(None, COLUMNS)[:COLUMNS]
+def _row(line: str) -> list[Any] | None:
+    row = list(map(_number, line.partition(";")[0].split(None, COLUMNS)[:COLUMNS]))
+    return row if len(row) == COLUMNS and None not in row else None
+
+
+def _number(text: str) -> float | None:
     try:
-        row = [float(word) for word in words]
+        number = float(text)
     except ValueError:
         return None
-    sound = len(row) == COLUMNS and all(abs(value) <= LARGEST for value in row)
-    return row if sound else None
+    return whole(number) if abs(number) <= LARGEST else None
 
 
 def _jobs(
@@ -342,11 +344,3 @@ def _add(gather: Gather, number: str, cells: list[str], values: list[float], lin
         duration=limit if limit > 0 else None, status=RESULTS.get(int(status)),
         **texts,
     )  # fmt: skip
-
-
-def _number(text: str) -> float | None:
-    try:
-        number = float(text)
-    except ValueError:
-        return None
-    return whole(number) if isfinite(number) and abs(number) <= LARGEST else None
