@@ -261,7 +261,16 @@ def read_jobs_yaml(text: str, reading: ReadOptions | None = None) -> Workload:
         that are not there.
     """
     reading = reading or ReadOptions(source="jobs.yaml")
-    document = None if _EMPTY.fullmatch(text) else _document(text, reading.source)
+    document, is_json = None, text.lstrip("\ufeff \t\r\n")[:1] in {"{", "["}
+    if is_json:  # which is YAML, and is read by its own, faster reader
+        try:
+            document = load_json(text, reading.source)
+        except LimitError:
+            raise
+        except FormatError:
+            is_json = False  # [{shape: core}] is YAML alone
+    if not is_json and not _EMPTY.fullmatch(text):
+        document = load_yaml(text, reading.source)
     document = {"jobs": document or []} if isinstance(document, list | None) else document
     if not isinstance(document, dict) or not isinstance(document.get("jobs"), list):
         expected = "a list, or a mapping with 'jobs'"
@@ -332,18 +341,6 @@ def _plain_value(value: Any) -> Any:
         return value.to_dict()
     value = value.item() if hasattr(value, "item") else value
     return list(value) if isinstance(value, tuple) else value
-
-
-def _document(text: str, source: str) -> Any:
-    """Return the document of a text of YAML; JSON, which is YAML, is read by its own, faster reader."""
-    if text.lstrip("\ufeff \t\r\n")[:1] in {"{", "["}:
-        try:
-            return load_json(text, source)
-        except LimitError:
-            raise
-        except FormatError:  # [{shape: core}] is YAML alone
-            pass
-    return load_yaml(text, source)
 
 
 Draft: TypeAlias = tuple[str, Job, "Sequence[Dependency]"]
@@ -419,7 +416,13 @@ class Maker:
             raise WorkloadError("a job needs a runtime or a duration", where=place)
         if values.get("duration") == inf:
             values["duration"] = None
-        indices, most = _array_of(entry, jobspec, place)
+        if "array_task" in entry and "array" in entry:
+            raise WorkloadError("found array and array_task", where=place, expected="one of them")
+        tasks = entry.get("array")
+        stated = None if entry.keys() & {"array", "array_task"} else jobspec.system.get("array")
+        if stated is not None:
+            tasks = parse_tasks(stated, f"{place}.attributes.system.array")
+        indices, most = tasks or ([], None)
         given, every, submit = (entry.get(key) for key in ("count", "every", "submit"))
         count = 1 if given is None else given
         total = count * max(len(indices), 1)
@@ -541,18 +544,6 @@ def own_values(jobspec: Jobspec) -> tuple[float | None, str | None, str | None]:
     """Return the limit, the name and the queue that a jobspec states; of parts, the queue of the first."""
     limit = duration.whole(jobspec.duration) if jobspec.duration else None  # 0 is unlimited (RFC 14)
     return limit, jobspec.name, jobspec.queue or next(iter(part_queues(jobspec)), None)
-
-
-def _array_of(entry: Mapping[str, Any], jobspec: Jobspec, place: str) -> tuple[list[int], int | None]:
-    """Return the tasks of an entry's job array, by itself or by its jobspec; [] if it is not an array."""
-    if "array_task" in entry:
-        if "array" in entry:
-            raise WorkloadError("found array and array_task", where=place, expected="one of them")
-        return [], None
-    given = jobspec.system.get("array")
-    if "array" in entry:
-        return entry["array"] or ([], None)
-    return ([], None) if given is None else parse_tasks(given, f"{place}.attributes.system.array")
 
 
 def constrained(jobspec: Jobspec, constraint: Constraint | None) -> Jobspec:

@@ -222,19 +222,16 @@ def requested(
 
 
 def _first(*texts: str | None) -> int | None:
-    """Return the first of these that is a number above 0."""
-    return next((number for text in texts if text and (number := _count(text))), None)
+    """Return the first count of nodes or processors above 0; Slurm shortens one if nothing is lost.
 
-
-def _count(text: str) -> int | None:
-    """Return a count of nodes or processors.  Slurm shortens one by K or M only where nothing is lost.
-
-    >>> _count("512"), _count("16K"), _count("2.5K")
-    (512, 16384, None)
+    >>> _first("", "16K", "512"), _first("2.5K", None)
+    (16384, None)
     """
-    power = " KM".find(text[-1]) if text else 0
-    number = whole_number(text[:-1] if power > 0 else text)
-    return None if number is None else number * 1024 ** max(power, 0)
+    for text in filter(None, texts):
+        power = max(" KM".find(text[-1]), 0)
+        if number := whole_number(text[:-1] if power else text):
+            return number << 10 * power
+    return None
 
 
 def features(text: str) -> Constraint | None:
@@ -781,6 +778,7 @@ _TEXTS = {
     "account": "Account", "name": "JobName", "features": "Features", "nodes": "NodeList",
     "state_reason": "Reason", "dependency": "Dependency",
 }  # fmt: skip
+_SIZES = {"memory_per_cpu": "MinMemoryCPU", "memory_per_node": "MinMemoryNode"}
 _NONE = frozenset(("", "(null)", "N/A", "None", "Unknown"))
 
 
@@ -810,31 +808,23 @@ def _job(values: dict[str, str], times: TimeReader, line: str) -> dict[str, Any]
     if tasks.startswith("["):  # the tasks of an array that have not started, such as 14_[1-5%2]
         given = {"ArrayJobId": array, "ArrayTaskId": tasks} | given | {"JobId": array}
     found: dict[str, Any] = {name: times.read(given.get(key, ""), line) for name, key in _TIMES.items()}
-    found |= {name: _number(given.get(key, "")) for name, key in _NUMBERS.items()}
+    found |= {  # of a range, such as 2-4 nodes, the first
+        name: whole_number(given.get(key, "").partition("-")[0]) for name, key in _NUMBERS.items()
+    }
+    sizes = {name: kilobytes(given.get(key, "")) for name, key in _SIZES.items()}
+    found |= {name: None if size is None else size[0] / 1024 for name, size in sizes.items()}
     found |= {name: given[key] for name, key in _TEXTS.items() if key in given}
     limit = clock(given.get("TimeLimit", ""))
     task = given.get("ArrayTaskId", "")
     return found | {
         "job_state": given.get("JobState", ""),
         "time_limit": None if limit is None else limit / 60,
-        "memory_per_cpu": _megabytes(given.get("MinMemoryCPU", "")),
-        "memory_per_node": _megabytes(given.get("MinMemoryNode", "")),
         "tres_req_str": given.get("ReqTRES") or given.get("TRES"),
         "user_name": given.get("UserId", "").partition("(")[0] or None,
         "group_name": given.get("GroupId", "").partition("(")[0] or None,
-        "array_task_id": _number(task) if task.isdigit() else None,
+        "array_task_id": whole_number(task) if task.isdigit() else None,
         "array_task_string": None if task.isdigit() else task or None,
     }
-
-
-def _number(text: str) -> int | None:
-    """Return a whole number; of a range, such as ``2-4`` nodes, the first."""
-    return whole_number(text.partition("-")[0])
-
-
-def _megabytes(text: str) -> float | None:
-    found = kilobytes(text)
-    return found[0] / 1024 if found else None
 
 
 WAITING = "still waiting when the queue was listed"

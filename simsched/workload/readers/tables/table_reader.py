@@ -134,24 +134,17 @@ def open_relation(given: Source | Any, name: str, columns: ColumnMap | None = No
                     found = con.execute(f"describe {VIEW}").fetchall()
                 except (duckdb.Error, RuntimeError, ValueError) as error:
                     raise FormatError(f"cannot be read as a table: {first_line(error)}", where=name) from None
-                yield _with_rows_of(
-                    Relation(con, {str(row[0]): str(row[1]) for row in found}, form, name), columns
-                )
+                relation = Relation(con, {str(row[0]): str(row[1]) for row in found}, form, name)
+                if columns is not None and columns.rows:
+                    relation = _inside(relation, columns.rows, f"{columns.where}: rows")
+                elif columns is not None and columns.needed.isdisjoint(map(str.lower, relation.columns)):
+                    relation = rows_within(relation)
+                yield relation
         finally:
             remove()
 
 
 # -- rows inside a key of a JSON document ----------------------------------------------------
-
-
-def _with_rows_of(relation: Relation, columns: ColumnMap | None) -> Relation:
-    """Return the rows of the key that a map names, or of the only one, if the map needs no other column."""
-    if columns is None:
-        return relation
-    if columns.rows:
-        return _inside(relation, columns.rows, f"{columns.where}: rows")
-    have = {name.lower() for name in relation.columns}
-    return relation if columns.needed & have else rows_within(relation)
 
 
 def rows_within(relation: Relation) -> Relation:
