@@ -235,12 +235,12 @@ def _with_dependencies(jobs: list[Job]) -> list[Job]:
     ids = {job_number(str(job.id)): str(job.id) for job in jobs}
     made = []
     for job in jobs:
-        found = []
-        for item in job.dependencies:
-            if item.scheme not in JOB_SCHEMES:
-                found.append(item)
-            elif (target := ids.get(job_number(item.value))) is not None and target != str(job.id):
-                found.append(replace(met(item), value=target))
+        targets = [(item, ids.get(job_number(item.value), str(job.id))) for item in job.dependencies]
+        found = [
+            replace(met(item), value=target) if item.scheme in JOB_SCHEMES else item
+            for item, target in targets
+            if item.scheme not in JOB_SCHEMES or target != str(job.id)
+        ]
         made.append(change(job, dependencies=tuple(dict.fromkeys(found))))
     return made
 

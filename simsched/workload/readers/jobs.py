@@ -19,6 +19,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from dataclasses import field as slot
 from functools import partial
+from itertools import takewhile
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias
@@ -350,14 +351,8 @@ Draft: TypeAlias = tuple[str, Job, "Sequence[Dependency]"]
 def read_in_turn(entries: Iterable[Callable[[], Iterable[Draft]]], most: float = inf) -> list[Draft]:
     """Return the jobs of entries until there are `most`, or raise the first fault with the others."""
     drafts: list[Draft] = []
-
-    def coming() -> Iterator[Callable[[], None]]:
-        for read in entries:
-            if len(drafts) >= most:
-                return
-            yield lambda: drafts.extend(read())  # noqa: B023 (called before the next)
-
-    in_turn(coming())
+    coming = takewhile(lambda _: len(drafts) < most, entries)
+    in_turn(lambda: drafts.extend(read()) for read in coming)  # noqa: B023 (called before the next)
     return drafts
 
 

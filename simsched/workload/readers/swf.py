@@ -158,8 +158,8 @@ def _load(records: Sequence[str]) -> npt.NDArray[np.float64] | None:
         table = np.loadtxt(records, usecols=range(COLUMNS), ndmin=2, comments=";")
     except (ValueError, IndexError):
         return None
-    whole = len(table) == len(records) and bool((np.abs(table) <= LARGEST).all())
-    return table if whole else None
+    sound = len(table) == len(records) and bool((np.abs(table) <= LARGEST).all())
+    return table if sound else None
 
 
 def _row(line: str) -> list[Any] | None:
@@ -188,7 +188,7 @@ def _jobs(
     """
     reasons = _reasons(table)
     for row in np.flatnonzero(reasons).tolist():
-        id_, submit = _whole(table[row, _ID]), _whole(table[row, _SUBMIT])
+        id_, submit = _integers(table[row, [_ID, _SUBMIT]])
         number, line = place(row)
         gather.skip(number, _REASONS[reasons[row]], line, id_, submit)
     rows = np.flatnonzero(reasons == 0)
@@ -246,14 +246,9 @@ def _reasons(table: npt.NDArray[np.float64]) -> npt.NDArray[np.int_]:
 def _integers(column: npt.NDArray[np.float64]) -> list[Any]:
     """Return a column as Python numbers: whole ones as int."""
     if bool((column == np.floor(column)).all()):
-        whole: list[Any] = column.astype(np.int64).tolist()
-        return whole
-    return [_whole(value) for value in column.tolist()]
-
-
-def _whole(value: float | str) -> Any:
-    number = float(value)
-    return int(number) if number.is_integer() else number
+        numbers: list[Any] = column.astype(np.int64).tolist()
+        return numbers
+    return list(map(whole, column.tolist()))
 
 
 def _or_none(column: npt.NDArray[np.float64], above: float = -1) -> list[Any]:

@@ -54,7 +54,7 @@ from simsched.workload.readers.tables.column_map import (
 from simsched.workload.source import Source, is_parquet
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from duckdb import DuckDBPyConnection
 
@@ -265,17 +265,6 @@ def _create_view(con: DuckDBPyConnection, form: str, places: list[Path], columns
         options = f"compression = '{packed}', maximum_object_size = 268435456, sample_size = 100000"
         con.execute(f"create view {VIEW} as from read_json({paths}, {options})")
         return
-    options = _csv_options(columns, packed)
-    reader = f"read_csv({paths}, {options})"
-    con.execute(f"create view sniffed as from {reader}")
-    names = [str(row[0]) for row in con.execute("describe sniffed").fetchall()]
-    con.execute("drop view sniffed")
-    texts = ", ".join(f"{quoted(name)}: 'VARCHAR'" for name in _text_columns(names, columns))
-    types = f", types = {{{texts}}}" if texts else ""
-    con.execute(f"create view {VIEW} as from {reader[:-1]}, store_rejects = true{types})")
-
-
-def _csv_options(columns: ColumnMap | None, packed: str) -> str:
     nulls = f"[{', '.join(map(quoted, _NULLS))}]"
     # Older versions of DuckDB may detect a backslash as escape and then refuse \N as an absent value.
     options = f"compression = '{packed}', escape = '\"', nullstr = {nulls}, sample_size = 100000"
@@ -285,20 +274,17 @@ def _csv_options(columns: ColumnMap | None, packed: str) -> str:
         options += ", header = true"
     if columns is not None and columns.delimiter:
         options += f", delim = {quoted(columns.delimiter)}"
-    return options
-
-
-def _text_columns(names: list[str], columns: ColumnMap | None) -> list[str]:
-    """Return the columns that are read as text: all that no expression names."""
-    from simsched.workload.readers.tables.column_map import columns_in
-
-    if columns is None:
-        return []
-    texts = [item.expression for item in columns.columns.values() if item.expression]
-    inner: Set[str] = {
-        name for text in (*texts, *([columns.filter] if columns.filter else ())) for name in columns_in(text)
-    }
-    return [name for name in names if name.lower() not in inner]
+    reader = f"read_csv({paths}, {options})"
+    con.execute(f"create view sniffed as from {reader}")
+    names = [str(row[0]) for row in con.execute("describe sniffed").fetchall()]
+    con.execute("drop view sniffed")
+    texts = ""
+    if columns is not None:  # all columns that no expression names are texts
+        given = [columns.filter, *(item.expression for item in columns.columns.values())]
+        inner = {name for text in filter(None, given) for name in columns_in(text)}
+        texts = ", ".join(f"{quoted(name)}: 'VARCHAR'" for name in names if name.lower() not in inner)
+    types = f", types = {{{texts}}}" if texts else ""
+    con.execute(f"create view {VIEW} as from {reader[:-1]}, store_rejects = true{types})")
 
 
 def _confine(con: DuckDBPyConnection, places: list[Path]) -> None:
