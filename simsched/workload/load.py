@@ -126,10 +126,10 @@ READERS = {
     "gwf": Format("swf", "read_gwf", "lines", "Grid Workload Format of the Grid Workloads Archive"),
     "jobs": Format("jobs", "read_jobs_yaml", "text", "jobs.yaml: a list of shapes, jobspecs or files"),
     "jsonl": Format("jobs", "read_jsonl", "lines", "JSON Lines of the same"),
-    "sacct": Format("slurm", "read_sacct", "lines", "Slurm accounting, sacct -P"),
-    "sacct-json": Format("slurm", "read_sacct_json", "text", "Slurm accounting, sacct --json"),
+    "sacct": Format("slurm_jobs", "read_sacct", "lines", "Slurm accounting, sacct -P"),
+    "sacct-json": Format("slurm_jobs", "read_sacct_json", "text", "Slurm accounting, sacct --json"),
     "squeue-json": Format(
-        "slurm",
+        "slurm_jobs",
         "read_squeue_json",
         "text",
         "Slurm's queue, squeue --json or scontrol show job, with --json or without",
@@ -431,7 +431,10 @@ _FIRST_LINES: tuple[tuple[str, Callable[[str], object]], ...] = (
     ("sss", lambda line: line.startswith("<")),
     ("swf", re.compile(r";|(?:[-+.\deE]+\s+){17}[-+.\deE]+(?:\s|\Z)").match),
     ("squeue-json", re.compile(r"JobId=\d").match),
-    ("sacct", lambda line: import_module("simsched.workload.readers.slurm").delimiter_of(line) is not None),
+    (
+        "sacct",
+        lambda line: import_module("simsched.workload.readers.slurm_jobs").delimiter_of(line) is not None,
+    ),
 )
 
 

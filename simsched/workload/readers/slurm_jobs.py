@@ -1,4 +1,4 @@
-"""Slurm's jobs: the accounting as text (``sacct -P``) and JSON, the queue as JSON and text; its notations.
+"""Slurm's jobs: the accounting as text (``sacct -P``) and JSON, the queue as JSON and text; the notations.
 
 Text of accounting has a header line, then one job or step per line, separated by ``|``.  Needed are a job id
 (``JobIDRaw`` or ``JobID``), ``Submit``, processors (``ReqCPUS``, ``NCPUS``, ``AllocCPUS``,
@@ -55,7 +55,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from simsched.formats.jobspec.jobspec import Jobspec
-    from simsched.formats.rfc.constraint import Constraint
 
 T = TypeVar("T")
 
@@ -232,25 +231,6 @@ def _first(*texts: str | None) -> int | None:
         if number := whole_number(text[:-1] if power else text):
             return number << 10 * power
     return None
-
-
-def features(text: str) -> Constraint | None:
-    """Return the constraint of a feature expression: ``a&b|c`` (``&`` and ``,`` bind closer).
-
-    None for an empty one and for one with counts or brackets, which RFC 31 cannot express.
-
-    >>> str(features("ib&big|huge")), features("[rack1*4]")
-    ('ib and big or huge', None)
-    """
-    from simsched.formats.rfc.constraint import Or, Properties
-
-    if not text or re.search(r"[\[\]*()]", text):
-        return None
-    either = [re.split(r"[&,]", part.strip()) for part in text.split("|")]
-    parts = [Properties(tuple(name.strip() for name in names)) for names in either]
-    if not all(name and "!" not in name for part in parts for name in part.names):
-        return None
-    return parts[0] if len(parts) == 1 else Or(tuple(parts))
 
 
 # -- sacct -P ------------------------------------------------------------------------------------
