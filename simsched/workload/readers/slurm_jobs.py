@@ -1,4 +1,4 @@
-"""Slurm's jobs: the accounting as text (``sacct -P``) and JSON, the queue as JSON and text; the notations.
+"""Slurm's jobs: the accounting as text (``sacct -P``) and JSON, the queue as JSON and text.
 
 Text of accounting has a header line, then one job or step per line, separated by ``|``.  Needed are a job id
 (``JobIDRaw`` or ``JobID``), ``Submit``, processors (``ReqCPUS``, ``NCPUS``, ``AllocCPUS``,
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-# -- notations: times, TRES, memory, states, feature expressions --------------------------------------
+# -- notations: times, TRES, memory, states ------------------------------------------------------
 
 _CLOCK = re.compile(r"(?:(\d{1,7})-)?(?:(\d{1,7}):)?(\d{1,7}):(\d{1,2})(?:\.\d+)?")
 _MEMORY = re.compile(r"(\d{1,15}(?:\.\d{1,15})?)([KMGTP]?)([cn]?)")
