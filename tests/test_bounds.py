@@ -23,7 +23,7 @@ from simsched.study.spec.study_file import study_from_dict
 from simsched.workload.job import Workload
 from simsched.workload.models.lublin import MAX_USERS, LublinWorkload, users
 from simsched.workload.models.model_files import Distribution
-from simsched.workload.readers.jobs_yaml import read_jobs_yaml
+from simsched.workload.readers.jobs import read_jobs_yaml
 from simsched.workload.transforms.transforms import repeat
 
 JOBS = "- {id: 1, shape: slot/core, runtime: 4, duration: 9, queue: a}"

@@ -122,7 +122,7 @@ def _declared() -> dict[str, dict[str, Any]]:
     from simsched.study.spec.study_tables import StudyTable
     from simsched.workload.models.model_files import Mix, ModelTable
     from simsched.workload.queue_snapshot import DetailsEntry, SnapshotTable
-    from simsched.workload.readers.jobs_yaml import jobs_schema
+    from simsched.workload.readers.jobs import jobs_schema
     from simsched.workload.readers.tables.column_map import ColumnMap
 
     config = RunConfig.schema()

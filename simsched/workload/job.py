@@ -103,27 +103,19 @@ def parse_tasks(text: object, where: str | None = None) -> tuple[list[int], int 
         found = _PART.fullmatch(part)
         if found is None:
             raise WorkloadError(f"{part[:40]!r} is not a range of tasks", where=where, expected=expected)
-        indices += _range(found, part, where)
+        first, last, step = int(found[1]), int(found[2] or found[1]), int(found[3] or 1)
+        if last < first or not step:
+            expected = "first-last:step, with a step above 0"
+            raise WorkloadError(f"the range {part} of tasks is empty", where=where, expected=expected)
+        if last >= MOST_INDEX:
+            expected = f"less than {MOST_INDEX:,}"
+            raise WorkloadError(f"there is no task {last:,}", where=where, expected=expected)
+        indices += range(first, last + 1, step)
         if len(indices) > MOST_TASKS:
             raise WorkloadError(f"more than {MOST_TASKS:,} tasks of one array", where=where)
     if len(set(indices)) < len(indices):
         raise WorkloadError(f"a task of {body[:80]!r} is given twice", where=where, expected="each task once")
     return sorted(indices), int(most) if percent else None
-
-
-def _range(found: re.Match[str], part: str, where: str | None) -> range:
-    first = int(found[1])
-    last = first if found[2] is None else int(found[2])
-    step = 1 if found[3] is None else int(found[3])
-    if last < first or not step:
-        raise WorkloadError(
-            f"the range {part} of tasks is empty",
-            where=where,
-            expected="first-last:step, with a step above 0",
-        )
-    if last >= MOST_INDEX:
-        raise WorkloadError(f"there is no task {last:,}", where=where, expected=f"less than {MOST_INDEX:,}")
-    return range(first, last + 1, step)
 
 
 def limit_of_line(line: str) -> int | None:
@@ -342,7 +334,7 @@ class Workload:
 
     def __post_init__(self) -> None:
         if type(self.jobs) is not tuple or not set(map(type, self.jobs)) <= {Job}:
-            reader = import_module("simsched.workload.readers.jobs_yaml")  # it imports this module
+            reader = import_module("simsched.workload.readers.jobs")  # it imports this module
             object.__setattr__(self, "jobs", reader.given_jobs(self.jobs))
 
     def __len__(self) -> int:
@@ -475,8 +467,12 @@ def assemble(
     """
     kept = in_submit_order(jobs)
     ids = [job.id for job in kept]
-    if len(set(ids)) < len(ids) or len(set(map(type, ids))) > 1:
-        kept = _without_repeats(kept, skips, source)
+    if len(set(ids)) < len(ids) or len(set(map(type, ids))) > 1:  # 7 and "7" are one id in every table
+        seen = {str(job.id): job for job in reversed(kept)}
+        for job in kept:
+            if seen[str(job.id)] is not job:
+                skips.add(Skip(f"{source}: job {job.id}", "job id occurs twice", "", job.id, job.submit))
+        kept = tuple(job for job in kept if seen[str(job.id)] is job)
     return Workload(
         jobs=kept,
         name=name,
@@ -488,18 +484,6 @@ def assemble(
         kind=kind,
         notes=tuple(notes),
     )
-
-
-def _without_repeats(jobs: tuple[Job, ...], skips: Skips, source: str) -> tuple[Job, ...]:
-    seen: set[str] = set()  # 7 and "7" are one id in every table
-    kept = []
-    for job in jobs:
-        if str(job.id) in seen:
-            skips.add(Skip(f"{source}: job {job.id}", "job id occurs twice", "", job.id, job.submit))
-        else:
-            seen.add(str(job.id))
-            kept.append(job)
-    return tuple(kept)
 
 
 def job_array(job: Job, tasks: str) -> tuple[Job, ...]:
@@ -563,8 +547,9 @@ def note_task(job: Job, known: KnownTasks) -> None:
     if task.index in indices:
         raise WorkloadError(f"task {task.index} of array {task.array} occurs twice", where=where)
     if limit != task.limit:
+        first, second = ("none" if one is None else one for one in (limit, task.limit))
         raise WorkloadError(
-            f"array {task.array} has the limits {_shown(limit)} and {_shown(task.limit)}",
+            f"array {task.array} has the limits {first} and {second}",
             where=where,
             expected="one limit for all tasks of an array",
         )
@@ -576,7 +561,3 @@ def _is_task(task: ArrayTask) -> bool:
     numbers = (task.index, 1 if task.limit is None else task.limit)
     whole = all(isinstance(number, int) and not isinstance(number, bool) for number in numbers)
     return isinstance(task.array, str) and bool(task.array) and whole and numbers >= (0,) and numbers[1] > 0
-
-
-def _shown(limit: int | None) -> str:
-    return "none" if limit is None else str(limit)

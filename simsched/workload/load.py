@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
+from importlib import import_module
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
@@ -94,7 +95,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """One format: the module and function that read it, and what: the text, the lines or the source."""
+    """One format: the module and function that read it, and what: text, lines, source or path."""
 
     module: str
     function: str
@@ -113,8 +114,6 @@ class Format:
 
     def parse(self, content: Any, reading: ReadOptions) -> Workload:
         """Read the text, the lines, or the source or data frame of a table, in this format."""
-        from importlib import import_module
-
         function = getattr(import_module(f"simsched.workload.{self.folder}.{self.module}"), self.function)
         with collector_paused():  # the jobs stay, and it would walk all of them again and again
             workload: Workload = function(content, reading)
@@ -125,12 +124,12 @@ class Format:
 READERS = {
     "swf": Format("swf", "read_swf", "text", "Standard Workload Format of the Parallel Workloads Archive"),
     "gwf": Format("swf", "read_gwf", "lines", "Grid Workload Format of the Grid Workloads Archive"),
-    "jobs": Format("jobs_yaml", "read_jobs_yaml", "text", "jobs.yaml: a list of shapes, jobspecs or files"),
-    "jsonl": Format("job_lines", "read_jsonl", "lines", "JSON Lines of the same"),
-    "sacct": Format("sacct", "read_sacct", "lines", "Slurm accounting, sacct -P"),
-    "sacct-json": Format("slurm_json", "read_sacct_json", "text", "Slurm accounting, sacct --json"),
+    "jobs": Format("jobs", "read_jobs_yaml", "text", "jobs.yaml: a list of shapes, jobspecs or files"),
+    "jsonl": Format("jobs", "read_jsonl", "lines", "JSON Lines of the same"),
+    "sacct": Format("slurm_jobs", "read_sacct", "lines", "Slurm accounting, sacct -P"),
+    "sacct-json": Format("slurm_jobs", "read_sacct_json", "text", "Slurm accounting, sacct --json"),
     "squeue-json": Format(
-        "slurm_json",
+        "slurm_jobs",
         "read_squeue_json",
         "text",
         "Slurm's queue, squeue --json or scontrol show job, with --json or without",
@@ -148,6 +147,8 @@ READERS = {
         "model_files", "read_model", "text", "a model: classes or parts, from which jobs are drawn", "models"
     ),
 }
+_FLUX_FOLDER = Format("flux_jobs", "read_flux_folder", "path", "a folder of Flux jobs")
+_FLUX_ARCHIVE = Format("flux_jobs", "read_flux_archive", "path", "a dump of Flux's KVS")
 STATED = ("jobs", "jsonl", "sss", "model")
 """Formats whose jobs are requests, and not counts that a map makes requests of."""
 
@@ -215,7 +216,13 @@ def load_workload(
     constrained = frozenset(texts("constrain", constrain))
     if unknown := sorted(constrained - {"features", "partition"}):
         raise ConfigError(f"cannot constrain by {unknown[0]!r}", expected="features, partition")
-    source, given = (_FRAME, "data frame") if is_frame(path_or_bundled) else _opened(path_or_bundled)
+    source, given = Source(Path("data frame"), "data frame", b""), "data frame"
+    if isinstance(path_or_bundled, Source):
+        source, given = path_or_bundled, name_of(path_or_bundled.path)
+    elif not is_frame(path_or_bundled):
+        path = resolve_workload(path_or_bundled)
+        source = Source(path, path.name) if path.is_dir() else Source.of(path)
+        given = name_of(path_or_bundled)
     check("time_zone", time_zone, str | None, "the name of a time zone")
     zone = None if time_zone is None else zone_name(time_zone, "time_zone")
     start = None if start_date is None else parse_date(start_date, "start_date")
@@ -237,7 +244,7 @@ def load_workload(
         seed=seed,
     )
     reading.job_map()  # refuses a bad map before anything is read
-    found = _read_as_given(path_or_bundled if source is _FRAME else source, reading, as_, given)
+    found = _read_as_given(path_or_bundled if is_frame(path_or_bundled) else source, reading, as_, given)
     return replace(found, header=dated_header(found.header, zone, start)) if zone or start else found
 
 
@@ -247,7 +254,7 @@ def _read_as_given(
     """Read a source, or a data frame; errors have the path as the user gave it."""
     if is_frame(source):
         if reading.table is None:
-            from simsched.workload.readers.job_lines import is_own_frame, read_own_frame
+            from simsched.workload.readers.jobs import is_own_frame, read_own_frame
 
             if is_own_frame(source):
                 return read_own_frame(source, reading)
@@ -271,16 +278,18 @@ def _read(source: Source, reading: ReadOptions, insisted: str | WorkloadReader |
             return READERS["swf"].read(source, reading)
         return READERS["table"].read(source, reading)
     if source.path.is_dir():
-        return _read_folder(source, reading)
+        # Partitions are folders such as ``month=5``; a folder of jobs may have too many folders to look into.
+        within = [part.rglob("*.parquet") for part in source.path.glob("*=*")]
+        if any(next(files, None) is not None for files in (source.path.glob("*.parquet"), *within)):
+            return READERS["table"].read(source, reading)
+        return _FLUX_FOLDER.parse(source.path, reading)
     if insisted is not None or reading.columns or reading.delimiter:
         return _insisted(insisted or "sacct").read(source, reading)
     if is_parquet(source):
         return READERS["table"].read(source, reading)
     is_archive = source.path.name.endswith(_ARCHIVES) or source.first_bytes(262)[257:] == b"ustar"
     if is_archive and source.content is None:
-        from simsched.workload.readers.flux_jobs import read_flux_archive
-
-        return read_flux_archive(source.path, reading)
+        return _FLUX_ARCHIVE.parse(source.path, reading)
     head = source.head()
     plugin = recognising_reader(head)
     if plugin is not None:
@@ -304,17 +313,6 @@ def _read(source: Source, reading: ReadOptions, insisted: str | WorkloadReader |
 
         known = f"one of {', '.join(READERS)}, or a folder of Flux jobs; --as FORMAT insists"
         raise unrecognised(text, source.name, WORKLOAD, known) or error from None
-
-
-def _read_folder(source: Source, reading: ReadOptions) -> Workload:
-    """Read a folder of Parquet files as one table, any other as a folder of Flux jobs."""
-    from simsched.workload.readers.flux_jobs import read_flux_folder
-
-    # Partitions are folders such as ``month=5``; a folder of jobs may have too many folders to look into.
-    parts = [source.path.glob("*.parquet"), *(part.rglob("*.parquet") for part in source.path.glob("*=*"))]
-    if any(next(files, None) is not None for files in parts):
-        return READERS["table"].read(source, reading)
-    return read_flux_folder(source.path, reading)
 
 
 def _preset_of(source: Source, head: str) -> ColumnMap | None:
@@ -367,16 +365,6 @@ def _text_option(name: str, value: object) -> str | None:
     return text
 
 
-def _opened(given: str | Path | Source) -> tuple[Source, str]:
-    """Return the source of a workload, and its name in messages."""
-    if isinstance(given, Source):
-        source, given = given, given.path
-    else:
-        path = resolve_workload(given)
-        source = Source(path, path.name) if path.is_dir() else Source.of(path)
-    return source, name_of(given)
-
-
 def resolve_workload(path: str | Path) -> Path:
     """Return the file or folder of jobs that a path or a bundled name means; errors as `resolve`."""
     if isinstance(path, str | Path) and str(path) not in ("", "-") and bundled.is_folder(path):
@@ -400,7 +388,6 @@ def _insisted(kind: str | WorkloadReader) -> Format | PluginReader:
 
 
 _ARCHIVES = (".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz")
-_FRAME = Source(Path("data frame"), "data frame", b"")
 #: Formats as which a table may be recognised, and which a preset overrules.
 _TABLES = frozenset(("jobs", "jsonl", "sacct-json", "sacct"))
 #: Formats that are tried when no other is recognised.
@@ -440,17 +427,14 @@ def detect(head: str, name: str = "") -> str:
     return found or otherwise
 
 
-def _is_sacct(line: str) -> bool:
-    from simsched.workload.readers.sacct import delimiter_of
-
-    return delimiter_of(line) is not None
-
-
 _FIRST_LINES: tuple[tuple[str, Callable[[str], object]], ...] = (
     ("sss", lambda line: line.startswith("<")),
     ("swf", re.compile(r";|(?:[-+.\deE]+\s+){17}[-+.\deE]+(?:\s|\Z)").match),
     ("squeue-json", re.compile(r"JobId=\d").match),
-    ("sacct", _is_sacct),
+    (
+        "sacct",
+        lambda line: import_module("simsched.workload.readers.slurm_jobs").delimiter_of(line) is not None,
+    ),
 )
 
 

@@ -26,7 +26,7 @@ and cores alone as cores on any nodes.  The details of the snapshot give R and t
 In ``squeue --json`` and ``scontrol show job``, jobs in RUNNING, COMPLETING and the like run, those in PENDING
 wait, and those that ended are ignored.  A running job holds the cpus and gpus on its nodes until its limit,
 and its memory if the queue is that of a site.  The request of a waiting job is the one that a workload has
-(see `slurm_json`).  A job waits for resources if Slurm gives Priority, Resources or no reason; a begin time
+(see `slurm_jobs`).  A job waits for resources if Slurm gives Priority, Resources or no reason; a begin time
 and dependencies on jobs of the document are taken over.  Other reasons, such as a hold or a limit of its
 account, cannot be forecast.
 
@@ -58,8 +58,9 @@ from simsched.workload.load import detect
 from simsched.workload.mapping import DEFAULT_TEMPLATE, GPU_TEMPLATE, Flat, MissingValueError, ReadOptions
 from simsched.workload.readers.flux_jobs import count_at, job_number, jobs_of, number_at, text_at, user_number
 from simsched.workload.readers.gather import hosts_of
-from simsched.workload.readers.jobs_yaml import TIME, Draft, JobId, Maker, QueuedEntry, workload_faults
-from simsched.workload.readers.slurm_json import (
+from simsched.workload.readers.jobs import TIME, Draft, JobId, Maker, QueuedEntry, workload_faults
+from simsched.workload.readers.slurm_jobs import (
+    UNFINISHED,
     facts_of,
     positive,
     queued_flat,
@@ -67,7 +68,6 @@ from simsched.workload.readers.slurm_json import (
     queued_task,
     state_word,
 )
-from simsched.workload.readers.slurm_values import UNFINISHED
 from simsched.workload.source import Source
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from simsched.workload.mapping import JobMap
-    from simsched.workload.readers.slurm_json import QueuedJob
+    from simsched.workload.readers.slurm_jobs import QueuedJob
 
 NEVER = float("inf")
 UNKNOWN_SHAPE = "slot=1/node"
@@ -228,13 +228,15 @@ def read_flux_queue(text: str, where: str, reading: ReadOptions, details: Detail
             active.append((place, record, state))
     if not active:
         return None
-    reader = _FluxReader(_time([(record, state) for _, record, state in active], where), reading, details)
+    time = _time([(record, state) for _, record, state in active], where)
+    reader = _FluxReader(time, reading, details, [record for _, record, _ in active])
     for place, record, state in active:
         try:
             reader.read(place, record, state)
         except SimschedError as error:
             raise error.at(place) if place not in (error.where or "") else error from None
-    return reader.snapshot(where)
+    refuse_cycles([found.job for found in reader.waiting])
+    return QueueSnapshot(time, tuple(reader.running), tuple(reader.waiting), where, epoch=True)
 
 
 def _time(active: list[tuple[dict[str, Any], str]], where: str) -> float:
@@ -254,17 +256,19 @@ def _time(active: list[tuple[dict[str, Any], str]], where: str) -> float:
 class _FluxReader:
     """Turns the records of one document into jobs."""
 
-    def __init__(self, time: float, reading: ReadOptions, details: Details) -> None:
+    def __init__(
+        self, time: float, reading: ReadOptions, details: Details, records: Sequence[dict[str, Any]]
+    ) -> None:
         self.time = time
         self.details = details
         self.maps = {text: reading.job_map(text) for text in (_SHARED, _WHOLE, DEFAULT_TEMPLATE)}
         self.jobspecs: dict[Jobspec, Jobspec] = {}
         self.nothing = Jobspec.from_shape(UNKNOWN_SHAPE)
         self.places: dict[int | str, str] = {}
-        self.names: dict[int | str, str] = {}
+        ids = [(record.get("id", record.get("jobid")), text_at(record, "jobid")) for record in records]
+        self.names = {job_number(str(id_)): name or str(id_) for id_, name in ids}
         self.running: list[RunningJob] = []
-        # waiting jobs with their states, and the dependencies that Flux reports for them
-        self.drafts: list[tuple[WaitingJob, str, list[str]]] = []
+        self.waiting: list[WaitingJob] = []
 
     def read(self, place: str, record: dict[str, Any], state: str) -> None:
         """Take one active job into the snapshot."""
@@ -275,7 +279,6 @@ class _FluxReader:
         first = self.places.setdefault(number, place)
         if first != place:
             raise WorkloadError(f"job id {id_} occurs twice, first at {first}")
-        self.names[number] = text_at(record, "jobid") or str(id_)
         detailed = self._detailed(id_)
         if state in RUNNING:
             self.running.append(self._running(place, record, state, number, detailed))
@@ -283,21 +286,18 @@ class _FluxReader:
             jobspec = detailed or self._mapped(record)
             reason = jobspec if isinstance(jobspec, str) else _held_up(record, state)
             spec = self.nothing if isinstance(jobspec, str) else jobspec
-            waits = _dependencies(record) if state == "DEPEND" else []
+            found = []
+            for text in _dependencies(record) if state == "DEPEND" else []:
+                scheme, _, value = text.partition("=")
+                known = self.names.get(job_number(value))
+                if scheme in _AFTER and known is not None:
+                    found.append(Dependency(_AFTER[scheme], known))
+                elif reason is None:
+                    reason = f"waits for {text}"
+            if not found and reason is None and state == "DEPEND":
+                reason = "is in state DEPEND, and its dependency is missing"
             job = self._job(record, number, spec, number_at(record, "t_submit") or 0)
-            self.drafts.append((WaitingJob(job, place, reason), state, waits))
-
-    def snapshot(self, where: str) -> QueueSnapshot:
-        """Return the snapshot of the records that were read.
-
-        Raises
-        ------
-        WorkloadError
-            If jobs wait for each other.
-        """
-        waiting = [self._waiting(*draft) for draft in self.drafts]
-        refuse_cycles([found.job for found in waiting])
-        return QueueSnapshot(self.time, tuple(self.running), tuple(waiting), where, epoch=True)
+            self.waiting.append(WaitingJob(change(job, dependencies=tuple(found)), place, reason))
 
     # --- running -----------------------------------------------------------------------------
 
@@ -325,20 +325,6 @@ class _FluxReader:
         return RunningJob(job, start, end, holds, place, detailed is not None, cleaning)
 
     # --- waiting -----------------------------------------------------------------------------
-
-    def _waiting(self, draft: WaitingJob, state: str, waits: list[str]) -> WaitingJob:
-        """Return a waiting job with the dependencies that the snapshot can meet, or why it waits."""
-        found, reason = [], draft.reason
-        for text in waits:
-            scheme, _, value = text.partition("=")
-            known = self.names.get(job_number(value))
-            if scheme in _AFTER and known is not None:
-                found.append(Dependency(_AFTER[scheme], known))
-            elif reason is None:
-                reason = f"waits for {text}"
-        if not found and reason is None and state == "DEPEND":
-            reason = "is in state DEPEND, and its dependency is missing"
-        return WaitingJob(change(draft.job, dependencies=tuple(found)), draft.where, reason)
 
     def _mapped(self, record: dict[str, Any]) -> Jobspec | str:
         """Return the request of a job's counts, or the reason why it has none."""

@@ -19,7 +19,7 @@ from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.formats.rfc.constraint import to_json
 from simsched.formats.rfc.duration import format_date
 from simsched.workload.job import Job, Skips, Workload, demand, procs_of, seconds_of
-from simsched.workload.readers.jobs_yaml import JobEntry
+from simsched.workload.readers.jobs import JobEntry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -150,7 +150,7 @@ def losses(workload: Workload, kind: str) -> list[str]:
     return found
 
 
-# -- jobs.yaml and JSON Lines: the entries that `jobs_yaml` reads, without loss -------------------
+# -- jobs.yaml and JSON Lines: the entries that `readers.jobs` reads, without loss -------------------
 
 _SAME = [
     (one.name, one.default)

@@ -14,7 +14,7 @@ from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.simulation.audit.auditor import audit_run
 from simsched.simulation.simulate import simulate
 from simsched.workload.job import Job
-from simsched.workload.readers.jobs_yaml import read_jobs_yaml
+from simsched.workload.readers.jobs import read_jobs_yaml
 from tests.reference.vectors import Job as VectorJob
 from tests.reference.vectors import schedule
 from tests.simulation.simworld import machine, results, starts, workload

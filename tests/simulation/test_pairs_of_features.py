@@ -17,7 +17,7 @@ from simsched.simulation.audit.auditor import audit_run
 from simsched.simulation.options.run_config import from_document
 from simsched.simulation.simulate import simulate
 from simsched.workload.job import Workload
-from simsched.workload.readers.jobs_yaml import given_jobs
+from simsched.workload.readers.jobs import given_jobs
 from tests.simulation.simworld import machine
 
 NODES = 6

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from simsched.cli.support.messages import note, warn
 from simsched.declare.flags import add_flags
-from simsched.workload.reading_options import ReadingOptions
+from simsched.workload.mapping import ReadingOptions
 
 if TYPE_CHECKING:
     import argparse

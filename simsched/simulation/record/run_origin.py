@@ -18,7 +18,7 @@ from simsched.formats.text.documents import read_bytes
 from simsched.formats.text.json_text import decode_json_bulk, told
 from simsched.simulation.record.file_digests import changed_inputs
 from simsched.simulation.record.run_directory import check_format
-from simsched.workload.reading_options import ReadingOptions
+from simsched.workload.mapping import ReadingOptions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -34,8 +34,8 @@ from simsched.formats.text.excerpts import split_place
 from simsched.simulation.options.run_config import from_document, make_config
 from simsched.study.spec.edits import parsed_edit
 from simsched.study.spec.run_task import KEEP, MODEL, Measure, TaskInput, canonical_json
+from simsched.workload.mapping import LogReading
 from simsched.workload.models.lublin import LublinWorkload
-from simsched.workload.reading_options import LogReading
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -12,6 +12,7 @@ same state gives the same workload.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, replace
 from math import exp, lgamma, log, log2
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, TypeVar
@@ -289,20 +290,6 @@ class DrawnJobs(NamedTuple):
     run: Integers
     which: Integers | None = None
 
-    def sorted(self) -> DrawnJobs:
-        """Return the jobs in order of submission."""
-        import numpy as np
-
-        order = np.argsort(self.submit, kind="stable")
-        which = None if self.which is None else self.which[order]
-        return DrawnJobs(self.submit[order], self.size[order], self.run[order], which)
-
-    def queues(self) -> list[str | None]:
-        """Return the class of each job as the name of its queue."""
-        if self.which is None:
-            return [None] * len(self.submit)
-        return [BOTH[place] for place in self.which.tolist()]
-
 
 def _longest(value: Any, where: str) -> int:
     found = parse_duration(value, where)
@@ -367,7 +354,8 @@ class LublinWorkload(Flags, frozen=True, kw_only=True):
         names = users(len(limits), self.users, rng)
         size, submit = draft.size.tolist(), np.floor(draft.submit).astype(np.int64).tolist()
         specs = {procs: job_map.jobspec(Flat(procs=procs)) for procs in dict.fromkeys(size)}
-        columns = zip(submit, size, draft.run.tolist(), limits, names, draft.queues(), strict=True)
+        classes = itertools.repeat(None) if draft.which is None else (BOTH[at] for at in draft.which.tolist())
+        columns = zip(submit, size, draft.run.tolist(), limits, names, classes, strict=False)
         jobs = [
             Job(number, at, specs[procs], runtime=run, duration=limit, user=user, queue=queue, procs=procs)
             for number, (at, procs, run, limit, user, queue) in enumerate(columns, 1)
@@ -439,7 +427,11 @@ class LublinWorkload(Flags, frozen=True, kw_only=True):
 
         def draw(number: int) -> tuple[Interleaved, Integers, Integers]:
             flow = interleaved(models, number, rng)
-            return flow, *self._work_of_each(models, flow.which, rng)
+            size, run = np.zeros_like(flow.which), np.zeros_like(flow.which)
+            for place, model in enumerate(models):  # class by class
+                here = np.flatnonzero(flow.which == place)
+                size[here], run[here] = self._work(model, len(here), rng)
+            return flow, size, run
 
         if self.jobs is not None:
             flow, size, run = draw(self.jobs)
@@ -451,19 +443,9 @@ class LublinWorkload(Flags, frozen=True, kw_only=True):
             flow, size, run = _grown(draw, lambda made: float(made[0].times()[-1]) / span, rng)
             kept = int((flow.times() <= span).sum())
         flow, size, run = flow.head(kept), size[:kept], run[:kept]
-        return DrawnJobs(flow.times(self._until(size, run)), size, run, flow.which).sorted()
-
-    def _work_of_each(
-        self, models: tuple[Lublin, ...], which: Integers, rng: np.random.Generator
-    ) -> tuple[Integers, Integers]:
-        """Draw sizes and run times of jobs of several classes, class by class."""
-        import numpy as np
-
-        size, run = np.zeros_like(which), np.zeros_like(which)
-        for place, model in enumerate(models):
-            here = np.flatnonzero(which == place)
-            size[here], run[here] = self._work(model, len(here), rng)
-        return size, run
+        submit = flow.times(self._until(size, run))
+        order = np.argsort(submit, kind="stable")
+        return DrawnJobs(submit[order], size[order], run[order], flow.which[order])
 
     def _work(self, model: Lublin, number: int, rng: np.random.Generator) -> tuple[Integers, Integers]:
         import numpy as np

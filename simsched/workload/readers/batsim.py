@@ -23,7 +23,7 @@ from simsched.workload.readers import gather as why
 from simsched.workload.readers.gather import Gather
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 
 NO_PROFILE = "a profile that is not there"
@@ -61,10 +61,10 @@ def read_batsim(text: str, reading: ReadOptions | None = None) -> Workload:
     header = {"MaxProcs": str(document["nb_res"])} if isinstance(document.get("nb_res"), int) else {}
     gather = Gather(reading, "batsim", str(document.get("map") or DEFAULT_TEMPLATE), with_gpus=None)
     gather.job_map.need_width(reading.source)
-    known = _Profiles(profiles)
+    run_of = _run_times(profiles)
     jobs = []
     for index, entry in enumerate(document["jobs"][: reading.limit]):
-        job = _job(entry, known, gather, f"{reading.source}: jobs[{index}]")
+        job = _job(entry, run_of, gather, f"{reading.source}: jobs[{index}]")
         if isinstance(job, str):
             gather.skip(f" jobs[{index}]", job, json.dumps(entry), entry.get("id"))
         else:
@@ -75,7 +75,7 @@ def read_batsim(text: str, reading: ReadOptions | None = None) -> Workload:
     return assemble(jobs, gather.skips, kind="batsim", header=header, **where)
 
 
-def _job(entry: Any, profiles: _Profiles, gather: Gather, where: str) -> Job | str:
+def _job(entry: Any, run_of: Callable[[str], float | str], gather: Gather, where: str) -> Job | str:
     """Return the job of an entry, or the reason why it is none."""
     if not isinstance(entry, dict):
         raise WorkloadError("not a job", where=where, expected="an object")
@@ -86,7 +86,7 @@ def _job(entry: Any, profiles: _Profiles, gather: Gather, where: str) -> Job | s
     procs = entry.get("res")
     if isinstance(procs, bool) or not isinstance(procs, int):
         raise WorkloadError(f"bad res {procs!r}", where=f"{where}.res", expected="a number of resources")
-    run = profiles.seconds(str(entry.get("profile")))
+    run = run_of(str(entry.get("profile")))
     if submit is None or submit < 0:
         return why.NO_SUBMIT
     if procs <= 0:
@@ -112,24 +112,19 @@ def _seconds(entry: Mapping[str, Any], key: str, where: str) -> float | None:
     return whole(value)
 
 
-class _Profiles:
-    """The run times of profiles by name, or the reasons why they have none."""
+def _run_times(profiles: Mapping[str, Any]) -> Callable[[str], float | str]:
+    """Return the function from the name of a profile to its run time, or to the reason why it has none."""
+    known: dict[str, float | str] = {}
 
-    def __init__(self, profiles: Mapping[str, Any]) -> None:
-        self._profiles = profiles
-        self._known: dict[str, float | str] = {}
-
-    def seconds(self, name: str, level: int = 0) -> float | str:
-        """Return the run time of a profile, or the reason why it has none."""
-        found = self._known.get(name)
-        if found is None:
+    def seconds(name: str, level: int = 0) -> float | str:
+        if name not in known:
             if level > MOST_LEVELS:
                 return IN_ITSELF
-            self._known[name] = IN_ITSELF  # until it is known: a profile may name itself
-            found = self._known[name] = self._of(self._profiles.get(name), level)
-        return found
+            known[name] = IN_ITSELF  # until it is known: a profile may name itself
+            known[name] = made(profiles.get(name), level)
+        return known[name]
 
-    def _of(self, profile: Any, level: int) -> float | str:
+    def made(profile: Any, level: int) -> float | str:
         if not isinstance(profile, dict):
             return NO_PROFILE
         if profile.get("type") in DELAYS:
@@ -141,11 +136,13 @@ class _Profiles:
             return why.NO_RUN_TIME
         total: float = 0
         for name in names:
-            part = self.seconds(str(name), level + 1)
+            part = seconds(str(name), level + 1)
             if isinstance(part, str):
                 return part
             total += part
         return _time(total * min(repeat, LONGEST) if repeat >= 0 else -1)
+
+    return seconds
 
 
 def _time(seconds: Any) -> float | str:

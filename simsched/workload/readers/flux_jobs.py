@@ -37,13 +37,10 @@ if TYPE_CHECKING:
     from simsched.formats.rfc.eventlog import Event
 
 
-_NUMBERS = ("t_submit", "t_run", "t_cleanup", "t_inactive", "duration")
-_COUNTS = ("ncores", "nnodes", "ntasks", "urgency")
 _SPARE = frozenset(("nnodes", "ntasks", "urgency"))
 """Counts without which a record is still the same job."""
 NOT_JSON = "a line that is not JSON"
 NOT_A_JOB = "not an object with an id"
-_TEXTS = ("name", "username", "queue", "result", "state", "bank", "project", "nodelist")
 
 
 def read_flux_jobs(source: Source | str, reading: ReadOptions | None = None) -> Workload:
@@ -60,10 +57,15 @@ def read_flux_jobs(source: Source | str, reading: ReadOptions | None = None) -> 
     text = source if isinstance(source, str) else source.text()
     lost: dict[str, int] = {}
     for where, job in gather.good(jobs_of(text, reading.source), NOT_JSON):
+        if not isinstance(job, dict) or type(job.get("id")) not in (int, str):
+            gather.skip(where, NOT_A_JOB, repr(job)[:80])
+            continue
         try:
-            _add(gather, where, job, lost)
-        except _BadValueError as error:
-            gather.skip(where, str(error), error.text, error.job)
+            values = _values(job, lost)
+        except WorkloadError as error:
+            gather.skip(where, error.message, error.where or "", job["id"])
+        else:
+            _add(gather, where, job, values)
     if not gather.jobs and gather.skips.counts and gather.skips.counts.keys() <= {NOT_JSON, NOT_A_JOB}:
         expected = "the document of flux jobs --json"
         raise WorkloadError("no record is a job", where=reading.source, expected=expected)
@@ -71,14 +73,6 @@ def read_flux_jobs(source: Source | str, reading: ReadOptions | None = None) -> 
         listed = ", ".join(f"{key} ({count:,})" for key, count in lost.items())
         gather.notes.append(f"values that are not numbers are left out: {listed}")
     return gather.finish()
-
-
-class _BadValueError(Exception):
-    """A record that is not a job, by a reason without its values; `text` has the value."""
-
-    def __init__(self, reason: str, text: str = "", job: int | str | None = None) -> None:
-        super().__init__(reason)
-        self.text, self.job = text, job
 
 
 def jobs_of(text: str, source: str) -> Iterator[tuple[str, Any]]:
@@ -107,50 +101,44 @@ def jobs_of(text: str, source: str) -> Iterator[tuple[str, Any]]:
     yield from ((f" jobs[{index}]", job) for index, job in enumerate(jobs))
 
 
-def _add(gather: Gather, where: str, job: Any, lost: dict[str, int]) -> None:
-    """Add the job of one record; `lost` counts the values of `_SPARE` that cannot be read.
+def _values(job: dict[str, Any], lost: dict[str, int]) -> dict[str, Any]:
+    """Return the values of a record; `lost` counts those of `_SPARE` that cannot be read.
 
     Raises
     ------
-    _BadValueError
-        For a record that is not a job, and a value without which it is not the job that it was.
+    WorkloadError
+        For a value without which it is not the job that it was, with the value as its place.
     """
-    if not isinstance(job, dict) or not isinstance(job.get("id"), int | str) or isinstance(job["id"], bool):
-        raise _BadValueError(NOT_A_JOB, repr(job)[:80])
-    numbers = {key: _read(job, key, number_at, "a number of seconds", lost) for key in _NUMBERS}
-    counts: dict[str, Any] = {key: _read(job, key, count_at, "a whole number", lost) for key in _COUNTS}
-    texts = {key: text_at(job, key) for key in _TEXTS}
-    result = texts["result"]
-    end = numbers["t_cleanup"] or numbers["t_inactive"]
-    reason = _unfinished(
-        numbers["t_run"], end, result, active=texts["state"] not in {None, "INACTIVE", "CLEANUP"}
-    )
+    found: dict[str, Any] = {}
+    for key, (read, kind) in _READS.items():
+        try:
+            found[key] = read(job, key)
+        except WorkloadError:
+            if key not in _SPARE:
+                raise WorkloadError(f"{key} is not {kind}", where=f"{key}={job[key]!r}") from None
+            found[key] = None
+            lost[key] = lost.get(key, 0) + 1
+    return found
+
+
+def _add(gather: Gather, where: str, job: dict[str, Any], values: dict[str, Any]) -> None:
+    """Add the job of one record."""
+    start, result = values["t_run"], values["result"]
+    end = values["t_cleanup"] or values["t_inactive"]
+    active = values["state"] not in {None, "INACTIVE", "CLEANUP"}
+    reason = _unfinished(start, end, result, active=active)
     if reason is not None:
         gather.skip(where, reason, f"job {job['id']}", job["id"])
         return
-    flat = Flat(procs=counts["ncores"] or counts["ntasks"], nodes=counts["nnodes"])
-    start = numbers["t_run"] or 0
+    urgency = values["urgency"]
     gather.take(
-        where, flat, id=job["id"], submit=numbers["t_submit"], start=numbers["t_run"],
-        runtime=whole(round((end or start) - start, 6)), duration=numbers["duration"] or None,
-        user=texts["username"] or user_number(job), queue=texts["queue"],
-        bank=texts["bank"] or texts["project"], name=texts["name"], status=result,
-        urgency=16 if counts["urgency"] is None else min(counts["urgency"], 31),
-        nodelist=hosts_of(texts["nodelist"]),
+        where, Flat(procs=values["ncores"] or values["ntasks"], nodes=values["nnodes"]), id=job["id"],
+        submit=values["t_submit"], start=start, runtime=whole(round((end or start) - start, 6)),
+        duration=values["duration"] or None, user=values["username"] or user_number(job),
+        queue=values["queue"], bank=values["bank"] or values["project"], name=values["name"],
+        status=result, urgency=16 if urgency is None else min(urgency, 31),
+        nodelist=hosts_of(values["nodelist"]),
     )  # fmt: skip
-
-
-def _read(
-    job: dict[str, Any], key: str, read: Callable[[dict[str, Any], str], Any], kind: str, lost: dict[str, int]
-) -> Any:
-    """Return a value of a record; None for one of `_SPARE` that cannot be read; errors as `_add`."""
-    try:
-        return read(job, key)
-    except WorkloadError:
-        if key in _SPARE:
-            lost[key] = lost.get(key, 0) + 1
-            return None
-        raise _BadValueError(f"{key} is not {kind}", f"{key}={job[key]!r}", job["id"]) from None
 
 
 def _unfinished(start: float | None, end: float | None, result: str | None, *, active: bool) -> str | None:
@@ -178,15 +166,29 @@ def number_at(job: dict[str, Any], key: str) -> float | None:
 def count_at(job: dict[str, Any], key: str) -> int | None:
     """Return a whole number; None as `number_at`."""
     value = job.get(key)
-    if value is None or value == "" or (type(value) is int and value >= 0):
-        return None if value == "" else value
-    raise WorkloadError(f"bad {key} {value!r}", expected="a whole number")
+    if value is None or value == "":
+        return None
+    if type(value) is not int or value < 0:
+        raise WorkloadError(f"bad {key} {value!r}", expected="a whole number")
+    return value
 
 
 def text_at(job: dict[str, Any], key: str) -> str | None:
     """Return a text; None if the key is absent."""
     value = job.get(key)
     return value if isinstance(value, str) and value else None
+
+
+_READS: dict[str, tuple[Callable[[dict[str, Any], str], Any], str]] = {
+    **dict.fromkeys(
+        ("t_submit", "t_run", "t_cleanup", "t_inactive", "duration"), (number_at, "a number of seconds")
+    ),
+    **dict.fromkeys(("ncores", "nnodes", "ntasks", "urgency"), (count_at, "a whole number")),
+    **dict.fromkeys(
+        ("name", "username", "queue", "result", "state", "bank", "project", "nodelist"), (text_at, "a text")
+    ),
+}
+"""Key of a record → how its value is read, and its kind."""
 
 
 # ------------------------------------------------------------ a folder of jobs
@@ -233,12 +235,12 @@ def _with_dependencies(jobs: list[Job]) -> list[Job]:
     ids = {job_number(str(job.id)): str(job.id) for job in jobs}
     made = []
     for job in jobs:
-        found = []
-        for item in job.dependencies:
-            if item.scheme not in JOB_SCHEMES:
-                found.append(item)
-            elif (target := ids.get(job_number(item.value))) is not None and target != str(job.id):
-                found.append(replace(met(item), value=target))
+        targets = [(item, ids.get(job_number(item.value), str(job.id))) for item in job.dependencies]
+        found = [
+            replace(met(item), value=target) if item.scheme in JOB_SCHEMES else item
+            for item, target in targets
+            if item.scheme not in JOB_SCHEMES or target != str(job.id)
+        ]
         made.append(change(job, dependencies=tuple(dict.fromkeys(found))))
     return made
 
@@ -325,16 +327,13 @@ def _add_folder(
 
 def _granted(folder: Path) -> tuple[int | None, int | None, str | None]:
     """Return (cores, nodes, hosts) of the job's R; None without R."""
-    path = _file(folder, "R")
-    if path is None:
-        return None, None, None
     from simsched.formats.cluster.rset import ResourceSet
 
-    text = Source.of(path).text()
+    path = _file(folder, "R")
+    text = "" if path is None else Source.of(path).text()
     if not text.strip():
         return None, None, None
-    where = str(path)
-    granted = ResourceSet.from_dict(load_json(text, where), where)
+    granted = ResourceSet.from_dict(load_json(text, str(path)), str(path))
     hosts = hosts_of(str(granted.hosts)) if granted.hosts else None
     return granted.count("core") or None, len(granted.ranks) or None, hosts
 

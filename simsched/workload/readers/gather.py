@@ -6,6 +6,7 @@ and checkpoints that logs state in columns of their own become attributes of req
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import cache
@@ -18,7 +19,7 @@ from msgspec.structs import force_setattr, replace
 
 from simsched.errors import SimschedError
 from simsched.formats.jobspec.heterogeneous import joined
-from simsched.formats.rfc.constraint import And, Constraint, Properties
+from simsched.formats.rfc.constraint import And, Constraint, Or, Properties
 from simsched.formats.rfc.dependency import Dependency
 from simsched.formats.rfc.duration import whole
 from simsched.workload.dependencies import begin_moved
@@ -151,6 +152,23 @@ def eligible_at(eligible: float | None, submit: float | None, start: float | Non
     if eligible is None or submit is None or eligible <= submit or (start is not None and eligible > start):
         return ()
     return (Dependency("begin-time", f"{eligible:.15g}"),)
+
+
+def features_of(text: str) -> Constraint | None:
+    """Return the constraint of Slurm's feature expression: ``a&b|c`` (``&`` and ``,`` bind closer).
+
+    None for an empty one and for one with counts or brackets, which RFC 31 cannot express.
+
+    >>> str(features_of("ib&big|huge")), features_of("[rack1*4]")
+    ('ib and big or huge', None)
+    """
+    if not text or re.search(r"[\[\]*()]", text):
+        return None
+    either = [re.split(r"[&,]", part.strip()) for part in text.split("|")]
+    parts = [Properties(tuple(name.strip() for name in names)) for names in either]
+    if not all(name and "!" not in name for part in parts for name in part.names):
+        return None
+    return parts[0] if len(parts) == 1 else Or(tuple(parts))
 
 
 @dataclass(slots=True)
@@ -362,11 +380,9 @@ class Gather:
         return self.with_keys[key]
 
     def _constraint(self, partition: str | None, features: str) -> Constraint | None:
-        from simsched.workload.readers.slurm_values import features as parse_features
-
         parts: list[Constraint] = []
         if "features" in self.reading.constrain and features:
-            wanted = parse_features(features)
+            wanted = features_of(features)
             if wanted is None:
                 return None
             parts.append(wanted)

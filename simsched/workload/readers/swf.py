@@ -31,7 +31,6 @@ job was submitted and ran (fields 17 and 18), and its structure (19, 20), are le
 from __future__ import annotations
 
 import re
-from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -159,18 +158,21 @@ def _load(records: Sequence[str]) -> npt.NDArray[np.float64] | None:
         table = np.loadtxt(records, usecols=range(COLUMNS), ndmin=2, comments=";")
     except (ValueError, IndexError):
         return None
-    whole = len(table) == len(records) and bool((np.abs(table) <= LARGEST).all())
-    return table if whole else None
+    sound = len(table) == len(records) and bool((np.abs(table) <= LARGEST).all())
+    return table if sound else None
 
 
-def _row(line: str) -> list[float] | None:
-    words = line.partition(";")[0].split(None, COLUMNS)[:COLUMNS]
+def _row(line: str) -> list[Any] | None:
+    row = list(map(_number, line.partition(";")[0].split(None, COLUMNS)[:COLUMNS]))
+    return row if len(row) == COLUMNS and None not in row else None
+
+
+def _number(text: str) -> float | None:
     try:
-        row = [float(word) for word in words]
+        number = float(text)
     except ValueError:
         return None
-    sound = len(row) == COLUMNS and all(abs(value) <= LARGEST for value in row)
-    return row if sound else None
+    return whole(number) if abs(number) <= LARGEST else None
 
 
 def _jobs(
@@ -186,7 +188,7 @@ def _jobs(
     """
     reasons = _reasons(table)
     for row in np.flatnonzero(reasons).tolist():
-        id_, submit = _whole(table[row, _ID]), _whole(table[row, _SUBMIT])
+        id_, submit = _integers(table[row, [_ID, _SUBMIT]])
         number, line = place(row)
         gather.skip(number, _REASONS[reasons[row]], line, id_, submit)
     rows = np.flatnonzero(reasons == 0)
@@ -244,14 +246,9 @@ def _reasons(table: npt.NDArray[np.float64]) -> npt.NDArray[np.int_]:
 def _integers(column: npt.NDArray[np.float64]) -> list[Any]:
     """Return a column as Python numbers: whole ones as int."""
     if bool((column == np.floor(column)).all()):
-        whole: list[Any] = column.astype(np.int64).tolist()
-        return whole
-    return [_whole(value) for value in column.tolist()]
-
-
-def _whole(value: float | str) -> Any:
-    number = float(value)
-    return int(number) if number.is_integer() else number
+        numbers: list[Any] = column.astype(np.int64).tolist()
+        return numbers
+    return list(map(whole, column.tolist()))
 
 
 def _or_none(column: npt.NDArray[np.float64], above: float = -1) -> list[Any]:
@@ -342,11 +339,3 @@ def _add(gather: Gather, number: str, cells: list[str], values: list[float], lin
         duration=limit if limit > 0 else None, status=RESULTS.get(int(status)),
         **texts,
     )  # fmt: skip
-
-
-def _number(text: str) -> float | None:
-    try:
-        number = float(text)
-    except ValueError:
-        return None
-    return whole(number) if isfinite(number) and abs(number) <= LARGEST else None

@@ -46,7 +46,7 @@ from simsched.workload.job import Job, Workload, change, seconds_of, work_of
 from simsched.workload.transforms.transforms import _closed, _joined, _like, _moved
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 
 HOUR, DAY, WEEK = 3600, 86_400, 604_800
@@ -221,10 +221,10 @@ def _scaled(
         gone = {number for draw in drawn for number in groups[draw.group]}
         kept = (job for number, job in enumerate(workload.jobs) if number not in gone)
         return workload.with_jobs(_closed(kept), note)
-    names = _Names(workload, renamed=what == "users")
+    renamed = _renaming(workload) if what == "users" else lambda job, _: job
     parts = [workload.jobs]
     for draw in drawn:
-        jobs = tuple(names.copied(workload.jobs[number], draw.copy) for number in groups[draw.group])
+        jobs = tuple(renamed(workload.jobs[number], draw.copy) for number in groups[draw.group])
         parts += _turned(jobs, workload.span[0], draw.turns * period, turns * period)
     return workload.with_jobs(_joined(parts), note)
 
@@ -273,23 +273,20 @@ def _period(workload: Workload) -> tuple[float, int]:
     return 0, 1
 
 
-class _Names:
-    """The names of copied users: new ones, or those of the jobs that are copied."""
+def _renaming(workload: Workload) -> Callable[[Job, int], Job]:
+    """Return the function from a job and the number of a copy of its user to the job under a new name."""
+    taken, given = {job.user for job in workload.jobs}, dict[tuple[str, int], str]()
 
-    def __init__(self, workload: Workload, *, renamed: bool) -> None:
-        self.renamed = renamed
-        self.taken = {job.user for job in workload.jobs}
-        self.given: dict[tuple[str, int], str] = {}
-
-    def copied(self, job: Job, copy: int) -> Job:
-        """Return the job as submitted by the copy of its user with this number."""
-        if not self.renamed or job.user is None:
+    def renamed(job: Job, copy: int) -> Job:
+        if job.user is None:
             return job
-        if (job.user, copy) not in self.given:
-            name = next(name for n in itertools.count(copy) if (name := f"{job.user}.{n}") not in self.taken)
-            self.given[job.user, copy] = name
-            self.taken.add(name)
-        return change(job, user=self.given[job.user, copy])
+        if (job.user, copy) not in given:
+            name = next(name for n in itertools.count(copy) if (name := f"{job.user}.{n}") not in taken)
+            given[job.user, copy] = name
+            taken.add(name)
+        return change(job, user=given[job.user, copy])
+
+    return renamed
 
 
 def _turned(jobs: Sequence[Job], begin: float, shift: float, length: float) -> list[tuple[Job, ...]]:
@@ -416,13 +413,13 @@ def resample_users(workload: Workload, rng: np.random.Generator) -> Workload:
     period, turns = _period(workload)
     drawn = rng.integers(0, len(users), len(users)).tolist()
     later = rng.integers(0, turns, len(users)).tolist() if turns > 1 else [0] * len(users)
-    names, given, copies = _Names(workload, renamed=True), list(users), dict.fromkeys(users, 0)
+    renamed, given, copies = _renaming(workload), list(users), dict.fromkeys(users, 0)
     parts = [tuple(job for job in workload.jobs if job.user is None)]
     for place, by in zip(drawn, later, strict=True):
         user = given[place]
         copies[user] += 1
         jobs = users[user]
         if copies[user] > 1:
-            jobs = tuple(names.copied(job, copies[user]) for job in jobs)
+            jobs = tuple(renamed(job, copies[user]) for job in jobs)
         parts += _turned(jobs, workload.span[0], by * period, turns * period)
     return workload.with_jobs(_joined(parts), f"{len(users):,} users drawn with replacement")

@@ -8,7 +8,7 @@ import simsched as ss
 from simsched.formats.rfc.dependency import Dependency
 from simsched.simulation.audit.auditor import audit_run
 from simsched.simulation.simulate import simulate
-from simsched.workload.readers.jobs_yaml import read_jobs_yaml
+from simsched.workload.readers.jobs import read_jobs_yaml
 from tests.simulation.simworld import machine, starts
 
 YAML = """

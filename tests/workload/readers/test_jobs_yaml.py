@@ -17,8 +17,7 @@ from simsched.formats.rfc.dependency import Dependency
 from simsched.workload.job import Job, Skips, assemble
 from simsched.workload.load import detect, load_workload
 from simsched.workload.mapping import ReadOptions
-from simsched.workload.readers.job_lines import read_jsonl
-from simsched.workload.readers.jobs_yaml import JobEntry, jobs_schema, read_jobs_yaml
+from simsched.workload.readers.jobs import JobEntry, jobs_schema, read_jobs_yaml, read_jsonl
 from simsched.workload.save import write_jobs_yaml, write_jsonl
 
 

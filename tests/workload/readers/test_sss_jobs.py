@@ -12,7 +12,7 @@ from simsched.formats.rfc.dependency import Dependency
 from simsched.workload.job import Job, Skips, assemble, demand
 from simsched.workload.load import detect, load_workload
 from simsched.workload.mapping import ReadOptions
-from simsched.workload.readers.jobs_yaml import read_jobs_yaml
+from simsched.workload.readers.jobs import read_jobs_yaml
 from simsched.workload.readers.sss_jobs import read_sss, write_sss
 from simsched.workload.save import write_jobs_yaml
 

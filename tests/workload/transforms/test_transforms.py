@@ -17,7 +17,7 @@ from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.formats.rfc.dependency import Dependency
 from simsched.formats.text.diagnostics import CaretError
 from simsched.workload.job import Job, Skip, Skips, assemble
-from simsched.workload.readers.jobs_yaml import read_jobs_yaml
+from simsched.workload.readers.jobs import read_jobs_yaml
 from simsched.workload.transforms import transforms as tr
 from simsched.workload.transforms.query import parse_query
 from simsched.workload.transforms.steps import STEPS, apply_steps

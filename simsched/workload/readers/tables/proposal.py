@@ -8,8 +8,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from simsched.workload.readers.tables.column_map import COUNTS, DURATIONS, TIMES, presets_for
-from simsched.workload.readers.tables.relation import VIEW, Relation, named, open_relation, rows_within
-from simsched.workload.readers.tables.table_reader import is_nested, is_number
+from simsched.workload.readers.tables.table_reader import (
+    VIEW,
+    Relation,
+    is_nested,
+    is_number,
+    named,
+    open_relation,
+    rows_within,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

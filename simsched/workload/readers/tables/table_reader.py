@@ -7,36 +7,38 @@ out.  Times become microseconds after 1970 (UTC), durations seconds, counts whol
 that cannot be read becomes null, and the first such value of a row is its `text`.
 
 Jobs are then made in blocks of `BLOCK` rows, so that ten million of them fit into memory.
+
+
+A file or data frame is first one DuckDB view, in a connection that can read nothing else (`Relation`).
 """
 
 from __future__ import annotations
 
 import math
 import re
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from functools import partial
+import secrets
+import shutil
+import tempfile
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from functools import cache, partial
 from math import floor
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
-from simsched.errors import ConfigError, FormatError, SimschedError, WorkloadError, did_you_mean
+from simsched.errors import ConfigError, FormatError, SimschedError, WorkloadError, did_you_mean, first_line
+from simsched.files import glob_free, undone
 from simsched.formats.machines.slurm.notation import node_names
 from simsched.formats.rfc.dependency import Dependency
 from simsched.formats.rfc.duration import parse_duration
+from simsched.formats.text.decompression import opened
 from simsched.garbage import collector_paused
 from simsched.workload.dependencies import log_dependencies, refuse_cycles, with_known_dependencies
 from simsched.workload.job import FIRST_PLACES, ArrayTask, Job, Skip, Workload, in_submit_order
 from simsched.workload.mapping import GPU_TEMPLATE, ReadOptions
 from simsched.workload.readers import gather as why
 from simsched.workload.readers.gather import Gather, hosts_of
-from simsched.workload.readers.slurm_values import (
-    MOST_ENERGY,
-    NO_LIMIT,
-    RESULTS,
-    UNFINISHED,
-    clock,
-    kilobytes,
-)
+from simsched.workload.readers.slurm_jobs import MOST_ENERGY, NO_LIMIT, RESULTS, UNFINISHED, clock, kilobytes
 from simsched.workload.readers.tables.column_map import (
     ATTRIBUTES,
     COUNTS,
@@ -49,14 +51,270 @@ from simsched.workload.readers.tables.column_map import (
     presets_for,
     without_absent_energy,
 )
-from simsched.workload.readers.tables.relation import VIEW, named, open_relation, quoted, rows_within
+from simsched.workload.source import Source, is_parquet
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from duckdb import DuckDBPyConnection
+
     from simsched.workload.readers.tables.column_map import ColumnMap, MappedColumn
-    from simsched.workload.readers.tables.relation import Relation
-    from simsched.workload.source import Source
+
+
+VIEW = "source"
+_NULLS = ("", "NULL", "null", "NA", "N/A", "NaN", "nan", "None", "NaT", "<NA>", "\\N")
+"""Cells of a CSV file that are absent values."""
+_MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
+"""The first bytes of a compressed file → DuckDB's name of the compression."""
+MEMORY = "3GB"
+"""The most memory that DuckDB takes; it uses files in a temporary folder beyond that."""
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """An open connection with the view `VIEW`: its columns (name → type), and its form.
+
+    `form` is ``csv``, ``json``, ``parquet`` or ``frame``, `name` the name of the source in messages.
+    `rows_key` is the key of a JSON document with the rows, if they are inside one.
+    """
+
+    con: DuckDBPyConnection
+    columns: dict[str, str]
+    form: str
+    name: str
+    rows_key: str = ""
+
+    def rows(self, query: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Return all rows of a query; FormatError for DuckDB's errors."""
+        import duckdb
+
+        try:
+            found: list[tuple[Any, ...]] = self.con.execute(query, parameters or None).fetchall()
+        except (duckdb.Error, RuntimeError, ValueError) as error:  # text that is not UTF-8
+            raise FormatError(first_line(error), where=self.name) from None
+        return found
+
+    def know(self, name: str, read: Callable[[str], Any]) -> None:
+        """Give the connection a function from texts to numbers, None for texts that are none."""
+        found = cache(lambda text: None if text is None else read(text))
+        create: Any = self.con.create_function  # its annotations do not have the words for null_handling
+        create(name, found, ["VARCHAR"], "DOUBLE", null_handling="special")
+
+
+@contextmanager
+def open_relation(given: Source | Any, name: str, columns: ColumnMap | None = None) -> Iterator[Relation]:
+    """Open a file, a folder of Parquet files, or a data frame as a view.
+
+    With a column map, columns of a CSV file that no expression names are read as text, and the rows may be
+    inside a key of a JSON document (`rows_within`).
+
+    Raises
+    ------
+    FormatError
+        for content that DuckDB cannot read as a table.
+    ConfigError
+        for a key of rows that is not in the document, or is not a list of objects.
+    """
+    import duckdb
+
+    # DuckDB makes the folder once it needs it, so that a kill before leaves nothing behind.
+    folder = Path(tempfile.gettempdir(), f"simsched-{secrets.token_hex(8)}")
+
+    def remove() -> None:
+        shutil.rmtree(folder, ignore_errors=True)
+
+    config: dict[str, Any] = {"memory_limit": MEMORY, "temp_directory": str(folder)}
+    with undone(remove), tempfile.TemporaryFile() as copy:
+        try:
+            with duckdb.connect(config=config) as con:
+                try:
+                    con.execute("set TimeZone = 'UTC'")
+                    form, places = _create(con, given, columns, _Copy(copy, folder))
+                    _confine(con, places)
+                    found = con.execute(f"describe {VIEW}").fetchall()
+                except (duckdb.Error, RuntimeError, ValueError) as error:
+                    raise FormatError(f"cannot be read as a table: {first_line(error)}", where=name) from None
+                relation = Relation(con, {str(row[0]): str(row[1]) for row in found}, form, name)
+                if columns is not None and columns.rows:
+                    relation = _inside(relation, columns.rows, f"{columns.where}: rows")
+                elif columns is not None and columns.needed.isdisjoint(map(str.lower, relation.columns)):
+                    relation = rows_within(relation)
+                yield relation
+        finally:
+            remove()
+
+
+# -- rows inside a key of a JSON document ----------------------------------------------------
+
+
+def rows_within(relation: Relation) -> Relation:
+    """Return the rows inside the only key with a list of objects, for a document such as ``{"jobs": […]}``.
+
+    Any other relation is returned as it is.
+    """
+    keys = [name for name, type_ in relation.columns.items() if _is_list_of_objects(type_)]
+    if relation.form != "json" or len(keys) != 1:
+        return relation
+    ((count,),) = relation.rows(f"select count(*) from (from {VIEW} limit 2)")
+    return _inside(relation, keys[0], relation.name) if count == 1 else relation
+
+
+def _inside(relation: Relation, key: str, where: str) -> Relation:
+    """Return the rows in a key, such as ``jobs`` or ``data.jobs``; errors as `open_relation`."""
+    from simsched.workload.readers.tables.column_map import check_columns
+
+    first, *rest = key.split(".")
+    check_columns([first], relation.columns, where, relation.name)
+    path = ".".join(map(named, (first, *rest)))
+    expected = "a key with a list of objects"
+    try:
+        ((_, type_, *_),) = relation.rows(f"describe select {path} from {VIEW}")
+    except FormatError:
+        raise ConfigError(
+            f"there is no key {key!r} in {relation.name}", where=where, expected=expected
+        ) from None
+    if not _is_list_of_objects(str(type_)):
+        raise ConfigError(f"the key {key!r} has the type {str(type_)[:80]}", where=where, expected=expected)
+    relation.rows(f"alter view {VIEW} rename to document")
+    relation.rows(f"create view {VIEW} as select unnest({path}, max_depth := 2) from document")
+    described = relation.rows(f"describe {VIEW}")
+    return replace(relation, columns={str(row[0]): str(row[1]) for row in described}, rows_key=key)
+
+
+def _is_list_of_objects(type_: str) -> bool:
+    return type_.startswith("STRUCT(") and type_.endswith(")[]")
+
+
+def table_form(source: Source) -> str:
+    """Return the form of a source as a table: ``parquet``, ``json`` or ``csv``."""
+    if source.content is None and source.path.is_dir():
+        return "parquet"
+    if is_parquet(source):
+        return "parquet"
+    with suppress(SimschedError):  # zstd without the package that decompresses it; DuckDB has its own
+        return "json" if source.head().lstrip()[:1] in ("{", "[") else "csv"
+    return "json" if ".json" in source.name or ".ndjson" in source.name else "csv"
+
+
+def _create(
+    con: DuckDBPyConnection, given: Source | Any, columns: ColumnMap | None, copy: _Copy
+) -> tuple[str, list[Path]]:
+    """Create the view; return the form of the table and the files that it reads."""
+    if not isinstance(given, Source):
+        con.register("frame", given)
+        con.execute(f"create view {VIEW} as from frame")
+        return "frame", []
+    form = table_form(given)
+    if given.content is None and given.path.is_dir():
+        places = [place.resolve() for place in sorted(given.path.rglob("*.parquet"))]
+    else:
+        places = [_plain_file(given, copy, is_parquet=form == "parquet")]
+    if form != "parquet" and Source.of(places[0]).first_bytes(2) in (b"\xff\xfe", b"\xfe\xff"):
+        raise FormatError("the text is UTF-16", where=given.name, expected="UTF-8")
+    if not any(place.stat().st_size for place in places):
+        raise FormatError("the table is empty", where=given.name, expected="a header line and rows")
+    _create_view(con, form, places, columns)
+    return form, places
+
+
+class _Copy(NamedTuple):
+    """A file without a name for a decompressed copy, and the folder where it is made if that has no path."""
+
+    file: IO[bytes]
+    folder: Path
+
+    def path(self) -> Path:
+        """Return a path under which this process can open the file again."""
+        place = Path(f"/proc/self/fd/{self.file.fileno()}")
+        if place.exists():
+            return place
+        self.folder.mkdir(mode=0o700)  # where there is no /proc
+        place = self.folder / "table"
+        self.file.seek(0)
+        with place.open("wb") as named_file:
+            shutil.copyfileobj(self.file, named_file)
+        return place
+
+
+def _plain_file(source: Source, copy: _Copy, *, is_parquet: bool) -> Path:
+    """Return a file that DuckDB can read: the source itself, or a copy of its decompressed content."""
+    head = source.first_bytes(4)
+    is_packed = head[:3] in (b"BZh", b"\xfd7z") or head == b"PK\x03\x04"
+    if source.content is None and (is_parquet or not is_packed):
+        return source.path.resolve()
+    given = source.path if source.content is None else source.content
+    if is_parquet:
+        copy.file.write(source.content or b"")
+    else:
+        with opened(given, where=source.name) as stream:
+            shutil.copyfileobj(stream, copy.file)
+    copy.file.flush()
+    return copy.path()
+
+
+def _create_view(con: DuckDBPyConnection, form: str, places: list[Path], columns: ColumnMap | None) -> None:
+    paths = "[" + ", ".join(quoted(glob_free(place)) for place in places) + "]"
+    if form == "parquet":
+        several = ", union_by_name = true, hive_partitioning = true" if len(places) > 1 else ""
+        con.execute(f"create view {VIEW} as from read_parquet({paths}{several})")
+        return
+    head = Source.of(places[0]).first_bytes(4)
+    # "none" is not a word of DuckDB 1.2 for JSON
+    packed = next((name for magic, name in _MAGIC.items() if head.startswith(magic)), "uncompressed")
+    if form == "json":
+        options = f"compression = '{packed}', maximum_object_size = 268435456, sample_size = 100000"
+        con.execute(f"create view {VIEW} as from read_json({paths}, {options})")
+        return
+    nulls = f"[{', '.join(map(quoted, _NULLS))}]"
+    # Older versions of DuckDB may detect a backslash as escape and then refuse \N as an absent value.
+    options = f"compression = '{packed}', escape = '\"', nullstr = {nulls}, sample_size = 100000"
+    if columns is not None and columns.header:
+        options += f", header = false, names = [{', '.join(map(quoted, columns.header))}]"
+    else:
+        options += ", header = true"
+    if columns is not None and columns.delimiter:
+        options += f", delim = {quoted(columns.delimiter)}"
+    reader = f"read_csv({paths}, {options})"
+    con.execute(f"create view sniffed as from {reader}")
+    names = [str(row[0]) for row in con.execute("describe sniffed").fetchall()]
+    con.execute("drop view sniffed")
+    texts = ""
+    if columns is not None:  # all columns that no expression names are texts
+        given = [columns.filter, *(item.expression for item in columns.columns.values())]
+        inner = {name for text in filter(None, given) for name in columns_in(text)}
+        texts = ", ".join(f"{quoted(name)}: 'VARCHAR'" for name in names if name.lower() not in inner)
+    types = f", types = {{{texts}}}" if texts else ""
+    con.execute(f"create view {VIEW} as from {reader[:-1]}, store_rejects = true{types})")
+
+
+def _confine(con: DuckDBPyConnection, places: list[Path]) -> None:
+    """Let the connection read these files only; expressions of a column map run in it."""
+    spellings = sorted({text for place in places for text in (str(place), glob_free(place))})
+    con.execute(f"set allowed_paths = [{', '.join(map(quoted, spellings))}]")
+    con.execute("set enable_external_access = false")
+    con.execute("set python_enable_replacements = false")
+    con.execute("set lock_configuration = true")
+
+
+def quoted(text: str) -> str:
+    """Return a text as a literal in SQL.
+
+    >>> quoted("it's")
+    "'it''s'"
+    """
+    return "'" + text.replace("'", "''") + "'"
+
+
+def named(name: str) -> str:
+    """Return the name of a column as SQL has it.
+
+    >>> named("exit state")
+    '"exit state"'
+    """
+    return '"' + name.replace('"', '""') + '"'
+
+
+# -- the way from rows to jobs
 
 
 _DAYS = re.compile(r"(\d{1,7}) days?,? (?:\+)?(\d{1,7}:\d\d:\d\d)(?:\.(\d{1,9}))?")
@@ -154,7 +412,7 @@ class Item:
     """One column of the map in SQL: its `raw` value, the `value` that is read, and its type and kind.
 
     `kind` is ``time``, ``duration``, ``count``, ``memory``, ``id`` or ``text``.  `has_text` says that some
-    of its texts are left to `seconds_of_text` and its like.
+    of its texts are left to `seconds_of_text` and its like, `per` is the SQL of what memory is counted by.
     """
 
     name: str
@@ -162,6 +420,7 @@ class Item:
     raw: str
     value: str
     has_text: bool = False
+    per: str = "null"
 
     @property
     def reason(self) -> str:
@@ -273,9 +532,19 @@ def _item(name: str, column: MappedColumn, raw: str, type_: str) -> Item:
     if name in DURATIONS:
         if type_ == "INTERVAL" or (type_.startswith("TIME") and not type_.startswith("TIMESTAMP")):
             return Item(name, "duration", raw, f"cast(epoch({raw}) as double)")
-        return Item(name, "duration", raw, _scaled(raw, UNITS[column.unit or "s"]), has_text=is_text)
+        value, text = _scaled(raw, UNITS[column.unit or "s"]), f"seconds_of(cast({raw} as varchar))"
+        return Item(name, "duration", raw, f"coalesce({value}, {text})" if is_text else value, is_text)
     if name == "memory":
-        return Item(name, "memory", raw, _scaled(raw, UNITS[column.unit or "MiB"] / 1024), has_text=is_text)
+        value, per = _scaled(raw, UNITS[column.unit or "MiB"] / 1024), quoted(column.per)
+        if is_text:
+            text = f"cast({raw} as varchar)"
+            own = f"regexp_extract({text}, '([cn])\\s*$', 1)"
+            per = (
+                f"case when {value} is not null then {per} else "
+                f"case {own} when 'c' then 'core' when 'n' then 'node' else {per} end end"
+            )
+            value = f"coalesce({value}, kilobytes_of({text}))"
+        return Item(name, "memory", raw, value, is_text, per)
     if name == "id" and is_number(type_):
         return Item(name, "id", raw, f"try_cast({raw} as bigint)")
     return Item(name, "id" if name == "id" else "text", raw, f"nullif(trim(cast({raw} as varchar)), '')")
@@ -343,295 +612,6 @@ NEGATIVE = "a negative run time"
 MOST_SECONDS = 1e12
 ENDLESS = "a run time of more than 30,000 years"
 REPEATED = "job id occurs twice"
-MOST_TEXTS = 5_000_000
-"""The most different texts of one column that are read one by one."""
-
-
-@dataclass(slots=True)
-class Rows:
-    """The rows of one table: `reasons` by index, and the `names` behind the codes of each column.
-
-    `lookups` has the columns of ``given`` whose texts are read one by one, by the value that they give.
-    """
-
-    relation: Relation
-    columns: ColumnMap
-    items: dict[str, Item] = field(default_factory=dict)
-    reasons: list[str] = field(default_factory=list)
-    names: dict[str, list[str]] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
-    lookups: dict[str, str] = field(default_factory=dict)
-
-    def prepare(self, limit: int | None) -> None:
-        """Read the source once into the table of jobs.
-
-        Raises
-        ------
-        ConfigError, FormatError
-            for a column that the table lacks or that has a wrong type, and for content that cannot be read.
-        WorkloadError
-            for a column of times in which no value is a time.
-        """
-        self.items = items_of(self.columns, self.relation)
-        texts = (name for name in ("runtime", "limit", "memory") if name in self.items)
-        self.lookups = {name: f"text_{name}" for name in texts if self.items[name].has_text}
-        if self.sized_by_nodelist:
-            self.lookups["nodelist"] = "nodelist"
-        if "state" in self.items:
-            self.lookups["state"] = "state"
-        self._read_source(limit)
-        self._refuse_unreadable()
-        self._read_texts()
-        self._make_jobs()
-        self._mark_repeated()
-
-    @property
-    def sized_by_nodelist(self) -> bool:
-        """Whether the number of nodes is that of the list of nodes."""
-        return "nodelist" in self.items and "nodes" not in self.items
-
-    # -- the source ----------------------------------------------------------------
-
-    def _read_source(self, limit: int | None) -> None:
-        """Read the columns of the map into the table ``given``; unreadable values become null."""
-        parts = [f"{item.value} as {named(name)}" for name, item in self.items.items()]
-        parts += [
-            f"null::{kind} as {named(name)}" for name, kind in _ABSENT.items() if name not in self.items
-        ]
-        parts += [
-            f"case when {item.value} is null then cast({item.raw} as varchar) end as {named('text_' + name)}"
-            for name, item in self.items.items()
-            if item.has_text
-        ]
-        typed = [item for item in self.items.values() if item.kind in _KINDS]
-        tests = [
-            (item, f"when {item.raw} is not null and {item.value} is null then")
-            for item in typed
-            if not item.has_text
-        ]
-        self.reasons = [FILTERED, *(item.reason for item in typed)]
-        marks = " ".join(f"{test} {self.reasons.index(item.reason)}" for item, test in tests)
-        texts = " ".join(f"{test} cast({item.raw} as varchar)" for item, test in tests)
-        parts.append(f"cast({f'case {marks} end' if marks else 'null'} as utinyint) as broken")
-        parts.append(f"cast({f'case {texts} end' if texts else 'null'} as varchar) as broken_text")
-        parts.append(f"{self._filter()} as keep")
-        try:
-            self.relation.rows(
-                f"create temp table given as select {', '.join(parts)} from {VIEW}"
-                + (f" limit {limit}" if limit is not None else "")
-            )
-        except FormatError:
-            self._refuse_failing()
-            raise
-
-    def _refuse_failing(self) -> None:
-        """Raise FormatError for the first expression that fails on a row, such as a cast of a text."""
-        for name, item in self.items.items():
-            if self.columns.columns[name].expression:
-                with named_fault(self.columns, f"columns.{name}"):
-                    self.relation.rows(f"select count({item.value}) from {VIEW}")
-        if self.columns.filter:
-            with named_fault(self.columns, "filter"):
-                self.relation.rows(f"select count({self._filter()}) from {VIEW}")
-
-    def _filter(self) -> str:
-        text = self.columns.filter
-        if not text:
-            return "true"
-        where = f"{self.columns.where}: filter"
-        check_columns(columns_in(text, where), self.relation.columns, where, self.relation.name)
-        with named_fault(self.columns, "filter"):
-            kind = str(self.relation.rows(f"describe select (\n{text}\n) from {VIEW}")[0][1])
-        if kind != "BOOLEAN":
-            raise ConfigError(
-                f"{text!r} is not a condition", where=where, expected="such as state != 'PENDING'"
-            )
-        return f"coalesce((\n{text}\n), false)"
-
-    def _refuse_unreadable(self) -> None:
-        """Raise WorkloadError for a column of times in which no value is a time."""
-        for name in TIMES:
-            if name not in self.items:
-                continue
-            index = self.reasons.index(self.items[name].reason)
-            ((good, bad, text),) = self.relation.rows(
-                f"select count({named(name)}), count(*) filter (broken = {index}), "
-                f"min_by(broken_text, rowid) filter (broken = {index}) from given"
-            )
-            if bad and not good:
-                raise WorkloadError(
-                    f"no value of the column {self.columns.columns[name].text!r} is a time, such as {text!r}",
-                    where=self.relation.name,
-                    expected=f"times, or a format for columns.{name} such as '%d/%m/%Y %H:%M'",
-                )
-
-    # -- texts ---------------------------------------------------------------------
-
-    def _read_texts(self) -> None:
-        """Read the texts that SQL does not, each different one once, into tables ``text → value``."""
-        words = self.columns.columns["state"].values if "state" in self.items else {}
-        reads: dict[str, Callable[[str], Any]] = {
-            "memory": kilobytes_of_text,
-            "nodelist": nodes_of_text,
-            "state": lambda text: state_of_text(text, words),
-        }
-        for name, column in self.lookups.items():
-            self._lookup(name, column, reads.get(name, seconds_of_text))
-        if "state" in self.items:
-            unknown = self.relation.rows(
-                f"select text from {named('of_state')} where value is null order by text"
-            )
-            if unknown:
-                listed = ", ".join(repr(row[0]) for row in unknown[:5]) + (", …" if len(unknown) > 5 else "")
-                self.notes.append(f"states without a meaning here: {listed} (columns.state.values names it)")
-
-    def _lookup(self, name: str, column: str, read: Callable[[str], Any]) -> None:
-        """Make the table ``of_NAME`` of the texts of a column of ``given``: text, value, and per."""
-        found = self.relation.rows(
-            f"select distinct {named(column)} from given where {named(column)} is not null "
-            f"limit {MOST_TEXTS + 1}"
-        )
-        if len(found) > MOST_TEXTS:
-            raise WorkloadError(
-                f"the column of {name!r} has more than {MOST_TEXTS:,} different texts",
-                where=self.relation.name,
-            )
-        texts = [row[0] for row in found]
-        values = [read(text) for text in texts]
-        pairs = [value if isinstance(value, tuple) else (value, None) for value in values]
-        self.relation.rows(
-            f"create temp table {named('of_' + name)} as select unnest(?::varchar[]) as text, "
-            "unnest(?::double[]) as value, unnest(?::varchar[]) as per",
-            [texts, [value for value, _ in pairs], [per for _, per in pairs]],
-        )
-
-    # -- jobs ----------------------------------------------------------------------
-
-    def _make_jobs(self) -> None:
-        """Make the table of jobs of ``given`` and the tables of texts."""
-        for name in (*TEXTS, *ATTRIBUTES):  # the different values are numbered by an enumeration
-            if name in self.items:
-                type_ = named("enum_" + name)
-                self.relation.rows(
-                    f"create type {type_} as enum "
-                    f"(select distinct {named(name)} as x from given where x is not null order by x)"
-                )
-                self.names[name] = [
-                    row[0] for row in self.relation.rows(f"select unnest(enum_range(null::{type_}))")
-                ]
-        joins = [
-            f"left join {named('of_' + name)} on {named('of_' + name)}.text = given.{named(column)}"
-            for name, column in self.lookups.items()
-        ]
-        unread = {
-            name: f"when text_{name} is not null and {named('of_' + name)}.value is null then"
-            for name, column in self.lookups.items()
-            if column != name
-        }
-        broken = " ".join(
-            f"{test} {self.reasons.index(self.items[name].reason)}" for name, test in unread.items()
-        )
-        texts = " ".join(f"{test} text_{name}" for name, test in unread.items())
-        sizes = {name: f"case when {name} > 0 then {name} end" for name in COUNTS}
-        if self.sized_by_nodelist:
-            sizes["nodes"] = "cast(of_nodelist.value as integer)"
-        sizes |= {name: f'"{name}"' for name in (*DURATIONS, "memory")}
-        sizes |= {name: f'coalesce(given."{name}", of_{name}.value)' for name in sizes.keys() & self.lookups}
-        memory_per = f"'{self.columns.columns['memory'].per}'" if "memory" in self.items else "null::varchar"
-        if "memory" in self.lookups:
-            memory_per = (
-                f"(case when of_memory.per in ('core', 'node') then of_memory.per else {memory_per} end)"
-            )
-        first = f"""select given.rowid as row, keep,
-            case when broken is not null then broken {broken} end as broken,
-            case when broken is not null or not keep then broken_text {texts} end as text,
-            {self._id()} as id, submit, start, "end", eligible, energy, {memory_per} as memory_per,
-            {", ".join(f'{sql} as "{name}"' for name, sql in sizes.items())},
-            {"of_state.value" if "state" in self.items else "null::double"} as state
-            {"".join(f', enum_code(cast("{x}" as "enum_{x}")) as "{x}"' for x in self.names)}
-            from given {" ".join(joins)}"""
-        self.relation.rows(f"create temp table {JOBS} as {self._finished(first)}")
-        self.relation.rows("drop table given")
-
-    def _id(self) -> str:
-        """Return the SQL of ids; texts become numbers where all of them are plain numbers."""
-        if "id" not in self.items:
-            return "given.rowid + 1"
-        kind = str(self.relation.rows("describe select id from given")[0][1])
-        if kind != "VARCHAR":
-            return "id"
-        ((odd,),) = self.relation.rows(
-            "select count(*) from given where id is not null "
-            "and (try_cast(id as bigint) is null or cast(try_cast(id as bigint) as varchar) != id)"
-        )
-        return "id" if odd else "try_cast(id as bigint)"
-
-    def _cases(self) -> str:
-        """Return the SQL of the index of the first reason to leave a row out; `reasons` grows."""
-        run = '"end" is not null and start is not null and "end" < start'
-        rules = [
-            ("id is null", why.NO_ID),
-            (f"submit is null or submit < 0 or submit >= {why.LATEST * 1_000_000}", why.NO_SUBMIT),
-            (f"state = {OUTCOMES.index('PENDING')}", why.NEVER_STARTED),
-            (f"state = {OUTCOMES.index('RUNNING')}", why.RUNNING),
-            (run, why.BACKWARDS),
-        ]
-        unstarted = "seconds is null" + (" or start is null" if "start" in self.items else "")
-        rules += [
-            (f"({unstarted}) and state = {OUTCOMES.index('CANCELED')}", why.CANCELLED),
-            (unstarted, why.NEVER_STARTED if "start" in self.items else why.NO_RUN_TIME),
-            ("seconds < 0", NEGATIVE),
-            (f"seconds >= {MOST_SECONDS!r}", ENDLESS),
-            ("start < submit", why.EARLY),
-            ("cores is null and nodes is null and gpus is null", why.NO_PROCESSORS),
-        ]
-        self.reasons = list(dict.fromkeys([*self.reasons, *(reason for _, reason in rules), REPEATED]))
-        cases = [f"when {test} then {self.reasons.index(reason)}" for test, reason in rules]
-        return f"case when not keep then 0 when broken is not null then broken {' '.join(cases)} end"
-
-    def _finished(self, first: str) -> str:
-        """Return the SQL of the table of jobs; columns that the map does not give are left out."""
-        before = 'cast("end" - runtime * 1e6 as bigint)'
-        begun = f"coalesce(start, case when {before} >= submit then {before} end)"
-        per = (
-            "case memory_per when 'core' then memory when 'node' then memory * coalesce(nodes, 1) / procs "
-            "when 'gpu' then memory * coalesce(gpus, 1) / procs else memory / procs end"
-        )
-        size = f"memory > 0 and ({per}) < 1e15"
-        optional = {
-            "limit": 'case when "limit" > 0 and "limit" < 1e12 then cast(round("limit" * 1e6) as bigint) end',
-            "eligible": "case when eligible > submit and coalesce(eligible <= begun, true) then eligible end",
-            "cores": "cores",
-            "nodes": "nodes",
-            "gpus": "gpus",
-            "memory": f"case when {size} then cast(ceil(round({per}, 6)) as bigint) end",
-            "energy": f"case when energy > 0 and energy < {MOST_ENERGY} then cast(energy as bigint) end",
-            "state": "cast(state as utinyint)",
-            **{name: named(name) for name in self.names},
-        }
-        given = {*self.items, *self.names, *(["nodes"] if self.sized_by_nodelist else [])}
-        parts = [f"{sql} as {named(name)}" for name, sql in optional.items() if name in given]
-        return f"""with a as ({first}),
-            b as (select *, coalesce(runtime, ("end" - start) / 1e6) as seconds, {begun} as begun,
-                  cast(coalesce(cores, nodes, gpus, 1) as double) as procs from a)
-            select cast(row as uinteger) as row, id, submit, begun - submit as wait,
-                case when seconds < {MOST_SECONDS!r} then cast(round(seconds * 1e6) as bigint) end as runtime,
-                {", ".join([*parts, "text"])}, cast({self._cases()} as utinyint) as reason
-            from b"""
-
-    def _mark_repeated(self) -> None:
-        """Mark the later ones of rows with one id."""
-        ((extra,),) = self.relation.rows(
-            f"select count(id) - count(distinct id) from {JOBS} where reason is null"
-        )
-        if extra:
-            self.relation.rows(
-                f"update {JOBS} set reason = {self.reasons.index(REPEATED)} where row in (select row from "
-                f"(select row, row_number() over (partition by id order by submit, row) as nth from {JOBS} "
-                "where reason is null) where nth > 1)"
-            )
-
-
 BLOCK = 500_000
 MOST_LISTED = 1000
 """The most rows of one reason that are listed; the others are counted."""
@@ -649,18 +629,17 @@ def read_table(given: Source | Any, reading: ReadOptions) -> Workload:
     FormatError, WorkloadError
         for content that cannot be read, and at the first ignored row under `strict`.
     """
-    columns, note = reading.table, ""
+    columns, notes = reading.table, list[str]()
     if columns is None:
         columns = recognised(given, reading.source)
-        note = f"read as {columns.name}: {columns.dataset}"
+        notes.append(f"read as {columns.name}: {columns.dataset}")
     if reading.time_zone is not None:
         columns = columns.replace(zone=reading.time_zone)
     with open_relation(given, reading.source, columns) as relation:
-        columns = without_absent_energy(columns, relation.columns)
-        rows = Rows(relation, columns)
+        rows = Rows(relation, without_absent_energy(columns, relation.columns), reading, notes)
         rows.prepare(reading.limit)
         with collector_paused():
-            return _Jobs(rows, reading, [note] if note else []).workload()
+            return rows.workload()
 
 
 def recognised(given: Source | Any, name: str) -> ColumnMap:
@@ -680,41 +659,256 @@ def recognised(given: Source | Any, name: str) -> ColumnMap:
     raise ConfigError(fault, where=name, expected=expected)
 
 
-class _Jobs:
-    """Makes the jobs of the rows of one table."""
+class Rows:
+    """The rows of one table: `reasons` by index, and the `names` behind the codes of each column."""
 
-    def __init__(self, rows: Rows, reading: ReadOptions, notes: list[str]) -> None:
-        columns = rows.columns
-        self.rows = rows
-        self.reading = reading
-        with_gpus = GPU_TEMPLATE if columns.splits_gpus else None
-        self.gather = Gather(reading, "table", columns.template(), with_gpus)
-        self.notes = [*notes, *rows.notes]
-        self.unread: dict[str, list[str]] = {}
+    items: dict[str, Item]
+    reasons: list[str]
+    gather: Gather
+
+    def __init__(
+        self, relation: Relation, columns: ColumnMap, reading: ReadOptions, notes: list[str]
+    ) -> None:
+        self.relation, self.columns, self.reading, self.notes = relation, columns, reading, notes
+        self.names: dict[str, list[str]] = {}
         self.parsed: dict[str, dict[Any, Any]] = {}
-        key = rows.relation.rows_key
-        if key and not columns.rows:
-            self.notes.append(f"the rows are those of the key {key!r}")
+        self.unread: dict[str, list[str]] = {}
+
+    def prepare(self, limit: int | None) -> None:
+        """Read the source once into the table of jobs.
+
+        Raises
+        ------
+        ConfigError, FormatError
+            for a column that the table lacks or that has a wrong type, and for content that cannot be read.
+        WorkloadError
+            for a column of times in which no value is a time.
+        """
+        self.items = items_of(self.columns, self.relation)
+        self.relation.know("seconds_of", seconds_of_text)
+        self.relation.know("kilobytes_of", lambda text: (kilobytes_of_text(text) or (None,))[0])
+        self._read_source(limit)
+        self._refuse_unreadable()
+        self._make_jobs()
+        self._mark_repeated()
+
+    # -- the source ----------------------------------------------------------------
+
+    def _read_source(self, limit: int | None) -> None:
+        """Read the columns of the map into the table ``given``; unreadable values become null."""
+        values = [f"{item.value} as {named(name)}" for name, item in self.items.items()]
+        values.append(f"{self.items['memory'].per if 'memory' in self.items else 'null'} as memory_per")
+        typed = [item for item in self.items.values() if item.kind in _KINDS]
+        self.reasons = [FILTERED, *(item.reason for item in typed)]
+        raws = [f"{item.raw} as {named('raw_' + item.name)}" for item in typed]
+        broken = {
+            item: f"when {named('raw_' + item.name)} is not null and {named(item.name)} is null then"
+            for item in sorted(typed, key=lambda item: item.has_text)  # texts are looked at last
+        }
+        codes = " ".join(f"{test} {self.reasons.index(item.reason)}" for item, test in broken.items())
+        texts = " ".join(
+            f"{test} cast({named('raw_' + item.name)} as varchar)" for item, test in broken.items()
+        )
+        unknown = [
+            f"null::{kind} as {named(name)}" for name, kind in _ABSENT.items() if name not in self.items
+        ]
+        own = [
+            *map(named, (*self.items, "memory_per")),
+            *unknown,
+            f"cast({f'case {codes} end' if codes else 'null'} as utinyint) as broken",
+            f"cast({f'case {texts} end' if texts else 'null'} as varchar) as broken_text",
+        ]
+        try:
+            self.relation.rows(
+                f"create temp table given as select {', '.join(own)}, keep from "
+                f"(select {', '.join([*values, *raws])}, {self._filter()} as keep from {VIEW}"
+                + (f" limit {limit})" if limit is not None else ")")
+            )
+        except FormatError:
+            self._refuse_failing()
+            raise
+
+    def _refuse_failing(self) -> None:
+        """Raise FormatError for the first expression that fails on a row, such as a cast of a text."""
+        tests = {
+            f"columns.{name}": item.value
+            for name, item in self.items.items()
+            if self.columns.columns[name].expression
+        }
+        if self.columns.filter:
+            tests["filter"] = self._filter()
+        for key, sql in tests.items():
+            with named_fault(self.columns, key):
+                self.relation.rows(f"select count({sql}) from {VIEW}")
+
+    def _filter(self) -> str:
+        text = self.columns.filter
+        if not text:
+            return "true"
+        where = f"{self.columns.where}: filter"
+        check_columns(columns_in(text, where), self.relation.columns, where, self.relation.name)
+        with named_fault(self.columns, "filter"):
+            kind = str(self.relation.rows(f"describe select (\n{text}\n) from {VIEW}")[0][1])
+        if kind != "BOOLEAN":
+            raise ConfigError(
+                f"{text!r} is not a condition", where=where, expected="such as state != 'PENDING'"
+            )
+        return f"coalesce((\n{text}\n), false)"
+
+    def _refuse_unreadable(self) -> None:
+        """Raise WorkloadError for a column of times in which no value is a time."""
+        for name in (name for name in TIMES if name in self.items):
+            index = self.reasons.index(self.items[name].reason)
+            ((good, bad, text),) = self.relation.rows(
+                f"select count({named(name)}), count(*) filter (broken = {index}), "
+                f"min_by(broken_text, rowid) filter (broken = {index}) from given"
+            )
+            if bad and not good:
+                raise WorkloadError(
+                    f"no value of the column {self.columns.columns[name].text!r} is a time, such as {text!r}",
+                    where=self.relation.name,
+                    expected=f"times, or a format for columns.{name} such as '%d/%m/%Y %H:%M'",
+                )
+
+    # -- the table of jobs ---------------------------------------------------------
+
+    def _looked_up(self, name: str, column: str, read: Callable[[str], Any]) -> str:
+        """Return the SQL of the join with the table ``of_NAME`` of what the texts of a column mean."""
+        self.relation.know(f"read_{name}", read)
+        self.relation.rows(
+            f"create temp table of_{name} as select text, read_{name}(text) as value "
+            f"from (select distinct {column} as text from given where {column} is not null)"
+        )
+        return f"left join of_{name} on of_{name}.text = given.{column}"
+
+    def _make_jobs(self) -> None:
+        """Make the table of jobs of ``given``; columns that the map does not give are left out."""
+        for name in (*TEXTS, *ATTRIBUTES):  # the different values are numbered by an enumeration
+            if name in self.items:
+                type_ = named("enum_" + name)
+                self.relation.rows(
+                    f"create type {type_} as enum "
+                    f"(select distinct {named(name)} as x from given where x is not null order by x)"
+                )
+                self.names[name] = [
+                    row[0] for row in self.relation.rows(f"select unnest(enum_range(null::{type_}))")
+                ]
+        joins = []
+        sizes = {name: f"case when {name} > 0 then {name} end" for name in COUNTS}
+        if "nodelist" in self.items and "nodes" not in self.items:
+            joins.append(self._looked_up("nodes", "nodelist", nodes_of_text))
+            sizes["nodes"] = "cast(of_nodes.value as integer)"
+        if "state" in self.items:
+            words = self.columns.columns["state"].values
+            joins.append(self._looked_up("state", "state", lambda text: state_of_text(text, words)))
+            unknown = self.relation.rows("select text from of_state where value is null order by text")
+            if unknown:
+                listed = ", ".join(repr(row[0]) for row in unknown[:5]) + (", …" if len(unknown) > 5 else "")
+                self.notes.append(f"states without a meaning here: {listed} (columns.state.values names it)")
+        names = "".join(f', enum_code(cast("{x}" as "enum_{x}")) as "{x}"' for x in self.names)
+        before = 'cast("end" - runtime * 1e6 as bigint)'
+        begun = f"coalesce(start, case when {before} >= submit then {before} end)"
+        share = (
+            "case memory_per when 'core' then memory when 'node' then memory * coalesce(nodes, 1) / procs "
+            "when 'gpu' then memory * coalesce(gpus, 1) / procs else memory / procs end"
+        )
+        optional = {
+            "limit": 'case when "limit" > 0 and "limit" < 1e12 then cast(round("limit" * 1e6) as bigint) end',
+            "eligible": "case when eligible > submit and coalesce(eligible <= begun, true) then eligible end",
+            "cores": "cores",
+            "nodes": "nodes",
+            "gpus": "gpus",
+            "memory": f"case when memory > 0 and ({share}) < 1e15 "
+            f"then cast(ceil(round({share}, 6)) as bigint) end",
+            "energy": f"case when energy > 0 and energy < {MOST_ENERGY} then cast(energy as bigint) end",
+            "state": "cast(state as utinyint)",
+            **{name: named(name) for name in self.names},
+        }
+        given = {*self.items, *(["nodes"] if "of_nodes.value" in sizes["nodes"] else [])}
+        parts = [f"{sql} as {named(name)}" for name, sql in optional.items() if name in given]
+        self.relation.rows(
+            f"""create temp table {JOBS} as with a as (
+                select given.rowid as row, keep, broken, broken_text as text, {self._id()} as id, submit,
+                    start, "end", eligible, runtime, "limit", memory, memory_per, energy,
+                    {", ".join(f'{sql} as "{name}"' for name, sql in sizes.items())},
+                    {"of_state.value" if "state" in self.items else "null::double"} as state {names}
+                from given {" ".join(joins)}),
+            b as (select *, coalesce(runtime, ("end" - start) / 1e6) as seconds, {begun} as begun,
+                  cast(coalesce(cores, nodes, gpus, 1) as double) as procs from a)
+            select cast(row as uinteger) as row, id, submit, begun - submit as wait,
+                case when seconds < {MOST_SECONDS!r} then cast(round(seconds * 1e6) as bigint) end as runtime,
+                {", ".join([*parts, "text"])}, cast({self._cases()} as utinyint) as reason
+            from b"""
+        )
+        self.relation.rows("drop table given")
+
+    def _id(self) -> str:
+        """Return the SQL of ids; texts become numbers where all of them are plain numbers."""
+        if "id" not in self.items:
+            return "given.rowid + 1"
+        kind = str(self.relation.rows("describe select id from given")[0][1])
+        if kind != "VARCHAR":
+            return "id"
+        ((odd,),) = self.relation.rows(
+            "select count(*) from given where id is not null "
+            "and (try_cast(id as bigint) is null or cast(try_cast(id as bigint) as varchar) != id)"
+        )
+        return "id" if odd else "try_cast(id as bigint)"
+
+    def _cases(self) -> str:
+        """Return the SQL of the index of the first reason to leave a row out; `reasons` grows."""
+        has_start = "start" in self.items
+        unstarted = "(seconds is null" + (" or start is null)" if has_start else ")")
+        rules = [
+            ("id is null", why.NO_ID),
+            (f"submit is null or submit < 0 or submit >= {why.LATEST * 1_000_000}", why.NO_SUBMIT),
+            (f"state = {OUTCOMES.index('PENDING')}", why.NEVER_STARTED),
+            (f"state = {OUTCOMES.index('RUNNING')}", why.RUNNING),
+            ('"end" is not null and start is not null and "end" < start', why.BACKWARDS),
+            (f"{unstarted} and state = {OUTCOMES.index('CANCELED')}", why.CANCELLED),
+            (unstarted, why.NEVER_STARTED if has_start else why.NO_RUN_TIME),
+            ("seconds < 0", NEGATIVE),
+            (f"seconds >= {MOST_SECONDS!r}", ENDLESS),
+            ("start < submit", why.EARLY),
+            ("cores is null and nodes is null and gpus is null", why.NO_PROCESSORS),
+        ]
+        self.reasons = list(dict.fromkeys([*self.reasons, *(reason for _, reason in rules), REPEATED]))
+        cases = [f"when {test} then {self.reasons.index(reason)}" for test, reason in rules]
+        return f"case when not keep then 0 when broken is not null then broken {' '.join(cases)} end"
+
+    def _mark_repeated(self) -> None:
+        """Mark the later ones of rows with one id."""
+        ((extra,),) = self.relation.rows(
+            f"select count(id) - count(distinct id) from {JOBS} where reason is null"
+        )
+        if extra:
+            self.relation.rows(
+                f"update {JOBS} set reason = {self.reasons.index(REPEATED)} where row in (select row from "
+                f"(select row, row_number() over (partition by id order by submit, row) as nth from {JOBS} "
+                "where reason is null) where nth > 1)"
+            )
+
+    # -- the workload --------------------------------------------------------------
 
     def workload(self) -> Workload:
         """Return the workload; ``UnixStartTime`` of its header is the time that became second 0."""
-        self._skip_rejects()
+        columns, relation = self.columns, self.relation
+        with_gpus = GPU_TEMPLATE if columns.splits_gpus else None
+        self.gather = Gather(self.reading, "table", columns.template(), with_gpus)
+        if relation.rows_key and not columns.rows:
+            self.notes.append(f"the rows are those of the key {relation.rows_key!r}")
         self._skip_rows()
-        ((first,),) = self.rows.relation.rows(f"select min(submit) from {JOBS} where reason is null")
+        ((first,),) = relation.rows(f"select min(submit) from {JOBS} where reason is null")
         base = floor(first / 1_000_000) if first is not None else 0
         jobs = in_submit_order(self._jobs(base))
-        if "depends" in self.rows.items:
+        if "depends" in self.items:
             jobs, lost = with_known_dependencies(jobs)
             refuse_cycles(jobs)
             if lost:
                 self.notes.append(f"dependencies on jobs that are not in the table: {lost:,}, left out")
-        header = {"UnixStartTime": str(base)}
-        if self.rows.columns.name:
-            header["ColumnMap"] = self.rows.columns.name
-        columns = self.rows.columns
         submit = columns.columns.get("submit")
-        if zone := columns.zone or (submit.zone if submit is not None else None):
-            header["TimeZoneString"] = zone
+        zone = columns.zone or (submit.zone if submit is not None else None)
+        stated = {"UnixStartTime": str(base), "ColumnMap": columns.name, "TimeZoneString": zone}
         for name, texts in self.unread.items():
             shown = ", ".join(map(repr, texts[:FIRST_PLACES])) + (", …" if len(texts) > FIRST_PLACES else "")
             self.notes.append(f"{name}: {len(texts):,} texts were not understood: {shown}")
@@ -723,7 +917,7 @@ class _Jobs:
             jobs=jobs,
             name=self.reading.name,
             source=self.reading.source,
-            header=header,
+            header={key: value for key, value in stated.items() if value},
             skipped=tuple(skips.records),
             skipped_counts=dict(skips.counts),
             total_records=len(jobs) + sum(skips.counts.values()),
@@ -731,48 +925,40 @@ class _Jobs:
             notes=(*self.notes, *self.gather.unused()),
         )
 
-    # -- ignored rows --------------------------------------------------------------
-
-    def _skip_rejects(self) -> None:
-        """Ignore the lines of a CSV file that are not rows."""
-        if self.rows.relation.form != "csv":
-            return
-        found = self.rows.relation.rows(
-            "select line, max(error_type::varchar), min(csv_line) from reject_errors "
-            "group by line order by line"
-        )
-        for line, kind, text in found:
-            self.gather.skip(str(line), _REJECTED.get(kind, f"a line with {kind.lower()}"), str(text))
-
     def _skip_rows(self) -> None:
-        """Ignore the rows that are not jobs: all are counted, the first of each reason listed."""
-        skips = self.gather.skips
-        found = self.rows.relation.rows(
+        """Ignore the lines that are not rows, and the rows that are not jobs.
+
+        All are counted; of rows the first of each reason are listed.
+        """
+        skips, rows = self.gather.skips, self.relation.rows
+        if self.relation.form == "csv":
+            for line, kind, text in rows(
+                "select line, max(error_type::varchar), min(csv_line) from reject_errors "
+                "group by line order by line"
+            ):
+                self.gather.skip(str(line), _REJECTED.get(kind, f"a line with {kind.lower()}"), str(text))
+        for reason, row, id_, text in rows(
             f"select reason, row, id, text from (select *, row_number() over "
             f"(partition by reason order by row) as nth from {JOBS} where reason is not null) "
             f"where nth <= {MOST_LISTED} order by row"
-        )
-        for reason, row, id_, text in found:
-            known = self.rows.reasons[reason]
+        ):
+            known = self.reasons[reason]
             skips.add(Skip(self._place(row), known, (text or "")[:200], id_), listed=known != FILTERED)
-        counts = self.rows.relation.rows(
+        for reason, count in rows(
             f"select reason, count(*) from {JOBS} where reason is not null group by reason order by reason"
-        )
-        for reason, count in counts:
-            skips.counts[self.rows.reasons[reason]] = count
+        ):
+            skips.counts[self.reasons[reason]] = count
 
     def _place(self, row: int) -> str:
         return f"{self.reading.source}: row {row + 1}"
-
-    # -- jobs ----------------------------------------------------------------------
 
     def _jobs(self, base: int) -> Iterator[Job]:
         """Yield the jobs of the table, in the order of its rows."""
         import numpy as np
 
-        ((count,),) = self.rows.relation.rows(f"select count(*) from {JOBS}")
+        ((count,),) = self.relation.rows(f"select count(*) from {JOBS}")
         for begin in range(0, count, BLOCK):
-            found: dict[str, Any] = self.rows.relation.con.execute(
+            found: dict[str, Any] = self.relation.con.execute(
                 f"select * from {JOBS} where rowid >= {begin} and rowid < {begin + BLOCK} and reason is null"
             ).fetchnumpy()
             order = np.argsort(found["row"], kind="stable")  # an order in SQL takes six times as long
@@ -815,7 +1001,7 @@ class _Jobs:
         if name not in found:
             return [None] * len(found["row"])
         values: list[Any] = found[name].tolist()
-        known = self.rows.names.get(name)
+        known = self.names.get(name)
         return values if known is None else [None if code is None else known[code] for code in values]
 
     def _dependencies(self, found: dict[str, Any], base: int) -> list[tuple[Dependency, ...]]:

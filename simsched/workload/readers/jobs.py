@@ -1,26 +1,36 @@
-"""``jobs.yaml``: workloads that people write by hand.
+"""Jobs as entries: ``jobs.yaml``, JSON Lines, data frames with the same names, and what programs give.
 
-A document is a list of entries, or ``{name, defaults, jobs}`` where `defaults` holds keys that every entry
-starts from.  `JobEntry` declares the keys.  In JSON Lines (`job_lines`) each line is one entry.
+A ``jobs.yaml`` is a list of entries, or ``{name, defaults, jobs}`` where `defaults` holds keys that every
+entry starts from.  `JobEntry` declares the keys.  In JSON Lines each line is one entry.  Data frames with the
+columns of our own tables of jobs, such as ``run.jobs``, need no column map.
+
+`PlainLines` is the fast reader of lines as programs write them: of a jobspec or shape, numbers and texts.  It
+never reports a fault.  At the least doubt, duplicate keys included, it returns nothing, and `Maker` reads the
+line.  It therefore may refuse a correct line, which costs time only; tests/workload/readers/test_jobs_yaml.py
+compares both.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from dataclasses import field as slot
 from functools import partial
+from itertools import takewhile
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias
 
 import msgspec
+from msgspec import UNSET, Meta, Raw, UnsetType
 
 from simsched.arguments import wrong
 from simsched.declare.kinds import (
     ANYTHING,
+    MOST,
     ValueKind,
     in_turn,
     listed,
@@ -32,13 +42,15 @@ from simsched.declare.kinds import (
     unread,
     whole,
 )
-from simsched.declare.table import Declared, field, given_in
+from simsched.declare.table import Declared, field, fields_of, given_in
 from simsched.errors import ConfigError, FormatError, LimitError, SimschedError, WorkloadError, clip
+from simsched.formats.jobspec.fast import Reader
 from simsched.formats.jobspec.heterogeneous import joined, part_queues
 from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.formats.rfc import duration
 from simsched.formats.rfc.constraint import And, Constraint, from_json, parse_constraint, to_json
 from simsched.formats.rfc.declared import seconds
+from simsched.formats.text.json_text import load_json, load_json_line, number_of_keys
 from simsched.formats.text.yaml_text import load_yaml
 from simsched.workload.dependencies import DEPENDS, resolve
 from simsched.workload.job import (
@@ -57,7 +69,6 @@ from simsched.workload.mapping import ReadOptions
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from simsched.formats.jobspec.fast import Reader
     from simsched.formats.rfc.dependency import Dependency
 
 
@@ -73,6 +84,7 @@ _ATTRIBUTES = ("licenses", "reservation", "checkpoint")
 
 
 _ENTRY = {"$ref": "#/$defs/entry"}
+_STRING = text("a text", empty=True)
 
 
 def _words(value: Any, where: str) -> list[str]:
@@ -89,7 +101,6 @@ def _task(value: Any, where: str) -> ArrayTask:
     return ArrayTask.parse(_STRING.read(value, where), where)
 
 
-_STRING = text("a text", empty=True)
 _TEXTS = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
 _TEXT = or_null(typed("a text", str, int, make=str))
 TIME = seconds("a time such as 90, 30m or 1.5h")
@@ -251,7 +262,16 @@ def read_jobs_yaml(text: str, reading: ReadOptions | None = None) -> Workload:
         that are not there.
     """
     reading = reading or ReadOptions(source="jobs.yaml")
-    document = None if _EMPTY.fullmatch(text) else _document(text, reading.source)
+    document, is_json = None, text.lstrip("\ufeff \t\r\n")[:1] in {"{", "["}
+    if is_json:  # which is YAML, and is read by its own, faster reader
+        try:
+            document = load_json(text, reading.source)
+        except LimitError:
+            raise
+        except FormatError:
+            is_json = False  # [{shape: core}] is YAML alone
+    if not is_json and not _EMPTY.fullmatch(text):
+        document = load_yaml(text, reading.source)
     document = {"jobs": document or []} if isinstance(document, list | None) else document
     if not isinstance(document, dict) or not isinstance(document.get("jobs"), list):
         expected = "a list, or a mapping with 'jobs'"
@@ -324,20 +344,6 @@ def _plain_value(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def _document(text: str, source: str) -> Any:
-    """Return the document of a text of YAML; JSON, which is YAML, is read by its own, faster reader."""
-    from simsched.formats.text.json_text import load_json
-
-    if text.lstrip("\ufeff \t\r\n")[:1] in {"{", "["}:
-        try:
-            return load_json(text, source)
-        except LimitError:
-            raise
-        except FormatError:  # [{shape: core}] is YAML alone
-            pass
-    return load_yaml(text, source)
-
-
 Draft: TypeAlias = tuple[str, Job, "Sequence[Dependency]"]
 """The place of an entry, one of its jobs, and the ``depends`` of the entry."""
 
@@ -345,14 +351,8 @@ Draft: TypeAlias = tuple[str, Job, "Sequence[Dependency]"]
 def read_in_turn(entries: Iterable[Callable[[], Iterable[Draft]]], most: float = inf) -> list[Draft]:
     """Return the jobs of entries until there are `most`, or raise the first fault with the others."""
     drafts: list[Draft] = []
-
-    def coming() -> Iterator[Callable[[], None]]:
-        for read in entries:
-            if len(drafts) >= most:
-                return
-            yield lambda: drafts.extend(read())  # noqa: B023 (called before the next)
-
-    in_turn(coming())
+    coming = takewhile(lambda _: len(drafts) < most, entries)
+    in_turn(lambda: drafts.extend(read()) for read in coming)  # noqa: B023 (called before the next)
     return drafts
 
 
@@ -399,7 +399,11 @@ class Maker:
             defaults = {key: value for key, value in defaults.items() if key not in _REQUESTS}
         entry = {**defaults, **said} if defaults else said
         values = {key: value for key, value in entry.items() if key in _OF_JOBS}
-        jobspec = self._with_attributes(self.jobspec(entry, place), entry)
+        jobspec = self.jobspec(entry, place)
+        attributes = {key: entry[key] for key in _ATTRIBUTES if key in entry}
+        if attributes:
+            cached = "attributes", id(jobspec), repr(attributes)
+            jobspec = self._once(cached, partial(jobspec.with_system, **attributes))
         own_limit, name, queue = own_values(jobspec)
         if "duration" not in said:
             values["duration"] = own_limit or values.get("duration")
@@ -407,7 +411,13 @@ class Maker:
             raise WorkloadError("a job needs a runtime or a duration", where=place)
         if values.get("duration") == inf:
             values["duration"] = None
-        indices, most = _array_of(entry, jobspec, place)
+        if "array_task" in entry and "array" in entry:
+            raise WorkloadError("found array and array_task", where=place, expected="one of them")
+        tasks = entry.get("array")
+        stated = None if entry.keys() & {"array", "array_task"} else jobspec.system.get("array")
+        if stated is not None:
+            tasks = parse_tasks(stated, f"{place}.attributes.system.array")
+        indices, most = tasks or ([], None)
         given, every, submit = (entry.get(key) for key in ("count", "every", "submit"))
         count = 1 if given is None else given
         total = count * max(len(indices), 1)
@@ -419,32 +429,27 @@ class Maker:
         # Parts name queues of their own, or have that of the entry.
         own = values.get("queue")
         values["queue"] = queue or own if "parts" in entry else own or queue
-        for index in range(count):
-            id_ = self._id(entry, index, count, place)
-            job = Job(id=id_, submit=(submit or 0) + index * (every or 0), jobspec=jobspec, **values)
-            yield from self._tasks(job, indices, most, place) if indices else (job,)
+        for copy in range(count):
+            self.sequence += 1
+            id_: int | str = self.sequence
+            if "id" in entry:
+                id_ = entry["id"] if count == 1 else f"{entry['id']}.{copy + 1}"
+            self._claimed(id_, place)
+            job = Job(id=id_, submit=(submit or 0) + copy * (every or 0), jobspec=jobspec, **values)
+            if not indices:
+                yield job
+                continue
+            self.sequence += len(indices) - 1  # the tasks of a job array, whose id is that of the job
+            for index in indices:
+                task = ArrayTask(str(id_), index, most)
+                yield change(job, id=self._claimed(f"{id_}_{index}", place), array_task=task)
 
-    def _tasks(self, job: Job, indices: list[int], most: int | None, place: str) -> Iterator[Job]:
-        """Yield the tasks of a job array, whose id is that of the job."""
-        self.sequence += len(indices) - 1
-        for index in indices:
-            task = ArrayTask(str(job.id), index, most)
-            name = f"{job.id}_{index}"
-            first = self.ids.setdefault(name, place)
-            if first is not place:
-                raise WorkloadError(f"job id {name!r} occurs twice, first at {first}", where=place)
-            yield change(job, id=name, array_task=task)
-
-    def _id(self, entry: dict[str, Any], index: int, count: int, place: str) -> int | str:
-        """Return the id of the entry (numbered when it has a count), or the next free number."""
-        self.sequence += 1
-        made: int | str = self.sequence
-        if "id" in entry:
-            made = entry["id"] if count == 1 else f"{entry['id']}.{index + 1}"
-        first = self.ids.setdefault(str(made), place)
+    def _claimed(self, id_: int | str, place: str) -> int | str:
+        """Return an id that no job before has."""
+        first = self.ids.setdefault(str(id_), place)
         if first is not place:
-            raise WorkloadError(f"job id {made!r} occurs twice, first at {first}", where=place)
-        return made
+            raise WorkloadError(f"job id {id_!r} occurs twice, first at {first}", where=place)
+        return id_
 
     def jobspec(self, entry: Mapping[str, Any], place: str) -> Jobspec:
         """Return the request of the values of an entry."""
@@ -454,17 +459,19 @@ class Maker:
             raise WorkloadError(f"found {found}", where=place, expected="one of shape, jobspec, file, parts")
         key, value = given[0], entry[given[0]]
         if key == "parts":
-            return self._joined(value, entry, place)
+            common = [entry.get(key) for key in ("constraint", "command", "queue")]
+            cached: tuple[Any, ...] = key, repr(value), repr(common)
+            return self._once(cached, partial(self._joined, value, entry, place))
         text = repr(value) if self.jobspecs is None else msgspec.json.encode(value)
         cached = key, text, repr(entry.get("constraint")), repr(entry.get("command"))
-        made = self.made.get(cached)
-        if made is None:
-            constraint = self._constraint(entry, place)
-            try:
-                made = self.made[cached] = self._make(key, value, entry.get("command"), constraint)
-            except SimschedError as error:
-                raise error.at(self._at(key, entry, place)) from None
-        return made
+        return self._once(cached, partial(self._made, key, entry, place))
+
+    def _once(self, key: tuple[Any, ...], make: Callable[[], Jobspec]) -> Jobspec:
+        """Return the request of a key, which is made where it is needed first."""
+        found = self.made.get(key)
+        if found is None:
+            found = self.made[key] = make()
+        return found
 
     def _at(self, key: str, entry: Mapping[str, Any], place: str) -> str:
         """Return the place of a key: that of the defaults if the value is theirs."""
@@ -479,22 +486,28 @@ class Maker:
         except SimschedError as error:
             raise error.at(self._at("constraint", entry, place)) from None
 
-    def _with_attributes(self, jobspec: Jobspec, entry: Mapping[str, Any]) -> Jobspec:
-        """Return the jobspec with the licences, the reservation and the checkpoints of the entry."""
-        given = {key: entry[key] for key in _ATTRIBUTES if key in entry}
-        if not given:
-            return jobspec
-        cached = "attributes", id(jobspec), repr(given)
-        if cached not in self.made:
-            self.made[cached] = jobspec.with_system(**given)
-        return self.made[cached]
+    def _made(self, key: str, entry: Mapping[str, Any], place: str) -> Jobspec:
+        """Return the request of a shape, a jobspec or a file."""
+        from simsched.formats.request_files import load_jobspec
+
+        value, constraint = entry[key], self._constraint(entry, place)
+        try:
+            if key == "shape":
+                return Jobspec.from_shape(value, constraint=constraint, command=entry.get("command"))
+            if key == "jobspec":
+                read = None if self.jobspecs is None else self.jobspecs.read(msgspec.json.encode(value))
+                return constrained(read or Jobspec.from_dict(value), constraint)
+            if self.folder is None:
+                raise WorkloadError("a workload from standard input cannot name files")
+            return constrained(load_jobspec(self.folder / value), constraint)
+        except SimschedError as error:
+            raise error.at(self._at(key, entry, place)) from None
 
     def _joined(self, parts: Sequence[dict[str, Any]], entry: Mapping[str, Any], place: str) -> Jobspec:
-        """Return one jobspec for the parts of a heterogeneous job; the entry's constraint holds for each."""
-        common = [entry.get(key) for key in ("constraint", "command", "queue")]
-        cached = "parts", repr(parts), repr(common)
-        if cached in self.made:
-            return self.made[cached]
+        """Return one jobspec for the parts of a heterogeneous job; the entry's constraint holds for each.
+
+        Attributes of the job that its parts state are those of the whole; the longest duration counts.
+        """
         constraint = self._constraint(entry, place)
         command = {"command": entry["command"]} if "command" in entry else {}
         reads = [
@@ -506,26 +519,20 @@ class Maker:
             part.get("queue") or spec.queue or entry.get("queue")
             for part, spec in zip(parts, specs, strict=True)
         ]
-        made = self.made[cached] = joined(specs, queues).with_system(**_of_the_job(specs, f"{place}.parts"))
-        return made
-
-    def _make(
-        self,
-        key: str,
-        value: Any,
-        command: list[str] | None,
-        constraint: Constraint | None,
-    ) -> Jobspec:
-        from simsched.formats.request_files import load_jobspec
-
-        if key == "shape":
-            return Jobspec.from_shape(value, constraint=constraint, command=command)
-        if key == "jobspec":
-            read = None if self.jobspecs is None else self.jobspecs.read(msgspec.json.encode(value))
-            return constrained(read or Jobspec.from_dict(value), constraint)
-        if self.folder is None:
-            raise WorkloadError("a workload from standard input cannot name files")
-        return constrained(load_jobspec(self.folder / value), constraint)
+        of_all: dict[str, Any] = {}
+        for key in ("duration", "array", "preemptible-after", *_ATTRIBUTES):
+            stated = [spec.system[key] for spec in specs if key in spec.system]
+            if key == "duration" and stated:
+                of_all[key] = max(stated, key=lambda seconds: seconds or inf)  # 0: no limit
+            elif len(stated) > 1:
+                raise WorkloadError(
+                    f"{len(stated)} parts state {key}",
+                    where=f"{place}.parts",
+                    expected=f"{key} beside parts, for the whole job",
+                )
+            elif stated:
+                of_all[key] = stated[0]
+        return joined(specs, queues).with_system(**of_all)
 
 
 def own_values(jobspec: Jobspec) -> tuple[float | None, str | None, str | None]:
@@ -534,39 +541,190 @@ def own_values(jobspec: Jobspec) -> tuple[float | None, str | None, str | None]:
     return limit, jobspec.name, jobspec.queue or next(iter(part_queues(jobspec)), None)
 
 
-def _of_the_job(parts: list[Jobspec], place: str) -> dict[str, Any]:
-    """Return the attributes of a heterogeneous job that its parts state; the longest duration counts."""
-    found: dict[str, Any] = {}
-    for key in ("duration", "array", "preemptible-after", *_ATTRIBUTES):
-        stated = [part.system[key] for part in parts if key in part.system]
-        if key == "duration" and stated:
-            found[key] = max(stated, key=lambda seconds: seconds or float("inf"))  # 0: no limit
-        elif len(stated) > 1:
-            raise WorkloadError(
-                f"{len(stated)} parts state {key}",
-                where=place,
-                expected=f"{key} beside parts, for the whole job",
-            )
-        elif stated:
-            found[key] = stated[0]
-    return found
-
-
-def _array_of(entry: Mapping[str, Any], jobspec: Jobspec, place: str) -> tuple[list[int], int | None]:
-    """Return the tasks of an entry's job array, by itself or by its jobspec; [] if it is not an array."""
-    if "array_task" in entry:
-        if "array" in entry:
-            raise WorkloadError("found array and array_task", where=place, expected="one of them")
-        return [], None
-    given = jobspec.system.get("array")
-    if "array" in entry:
-        return entry["array"] or ([], None)
-    return ([], None) if given is None else parse_tasks(given, f"{place}.attributes.system.array")
-
-
 def constrained(jobspec: Jobspec, constraint: Constraint | None) -> Jobspec:
     """Return the jobspec with a constraint and-ed to its own (RFC 31)."""
     if constraint is None:
         return jobspec
     both = constraint if jobspec.constraint is None else And((jobspec.constraint, constraint))
     return jobspec.with_system(constraints=to_json(both))
+
+
+# -- JSON Lines, and data frames ------------------------------------------------------------
+
+
+_WHOLE = Annotated[int, Meta(ge=0, le=MOST)]
+_TIME = (
+    Annotated[int, Meta(ge=0, le=int(duration.MAX_SECONDS))]
+    | Annotated[float, Meta(ge=0, le=duration.MAX_SECONDS)]
+)
+_TIMES = ("submit", "runtime", "duration", "think_time", "cancel_at", "deadline", "wait")
+_TYPES: dict[str, Any] = {
+    "id": int | Annotated[str, Meta(min_length=1)],
+    "jobspec": Raw,
+    "shape": str,
+    "urgency": Annotated[int, Meta(ge=0, lt=32)],
+    "preceding": int | str,
+    "hold": bool,
+    **dict.fromkeys(_TIMES, _TIME),
+    **dict.fromkeys(("priority", "procs", "nodes", "memory", "energy"), _WHOLE),
+    **dict.fromkeys(
+        ("user", "group", "queue", "bank", "name", "partition", "status", "qos", "nodelist"), str
+    ),
+}
+"""Field of a job, or shape → the type of its plain values; other fields have none."""
+_FIELDS = Job.__struct_fields__
+_OTHERWISE = {
+    at: field.default
+    for at, field in enumerate(msgspec.structs.fields(Job))
+    if not field.required and field.default is not None
+}
+"""Place of a field → its value where it is not given, if that is not None."""
+_Line: Any = msgspec.defstruct(
+    "_Line",
+    [
+        (name, _TYPES.get(name, UnsetType) | UnsetType, UNSET if at in _OTHERWISE else None)
+        for at, name in enumerate((*_FIELDS, "shape"))
+    ],
+    forbid_unknown_fields=True,
+    gc=False,
+)
+"""A line; null is no value of any field, and a field that is not given is None or UNSET."""
+_ID, _SUBMIT, _JOBSPEC, _DURATION = map(_FIELDS.index, ("id", "submit", "jobspec", "duration"))
+_RUNTIME, _NAME, _QUEUE = map(_FIELDS.index, ("runtime", "name", "queue"))
+_TIMED = [_FIELDS.index(name) for name in _TIMES]
+
+
+def read_jsonl(lines: Iterable[str], reading: ReadOptions | None = None) -> Workload:
+    """Read JSON Lines, one entry per line; blank lines are ignored.
+
+    Raises
+    ------
+    FormatError, WorkloadError
+        As `read_jobs_yaml`, with the number of the line.
+    """
+    reading = reading or ReadOptions(source="jobs.jsonl")
+    reader = Reader()
+    maker = Maker(reading.folder, reader)
+    plain = PlainLines(maker, reader)
+
+    def read(line: str, number: int) -> list[Draft]:
+        place = f"{reading.source}:{number}"
+        job = plain.job(line, place)
+        if job is None:
+            return maker.drafts(load_json_line(line, reading.source, number), place)
+        return [(place, job, ())]
+
+    with workload_faults():
+        entries = (partial(read, line, number) for number, line in enumerate(lines, 1) if line.strip())
+        return workload_of(entries, reading, "jsonl")
+
+
+class _Known(NamedTuple):
+    """A request that was read: its jobspec, the keys of its text, and the job's values that it brings."""
+
+    jobspec: Jobspec
+    keys: int
+    duration: float | None
+    name: str | None
+    queue: str | None
+
+
+class PlainLines:
+    """Reads the lines of one document for a `Maker`, which knows the ids and the requests so far."""
+
+    def __init__(self, maker: Maker, reader: Reader) -> None:
+        self._maker, self._reader = maker, reader
+        self._decode = msgspec.json.Decoder(_Line).decode
+        self._known: dict[str | bytes, _Known | None] = {}
+
+    def job(self, line: str, place: str) -> Job | None:
+        """Return the job of a line, or None where `Maker.jobs` has to decide."""
+        try:
+            line = line.rstrip(" \t\r\n")
+            keys = number_of_keys(line)
+            given: tuple[Any, ...] = msgspec.structs.astuple(self._decode(line))
+        except (ValueError, RecursionError):
+            return None
+        raw, shape, maker = given[_JOBSPEC], given[-1], self._maker
+        if (raw is None) == (shape is None):
+            return None
+        text = shape if raw is None else bytes(raw)
+        if text not in self._known:
+            self._known[text] = self._request(text, place)
+        known = self._known[text]
+        if known is None or keys != len(given) - given.count(None) - given.count(UNSET) + known.keys:
+            return None
+        *values, _ = given
+        for at, default in _OTHERWISE.items():
+            if values[at] is UNSET:
+                values[at] = default
+        for at in _TIMED:
+            if type(values[at]) is float:
+                values[at] = duration.whole(values[at])
+        if values[_DURATION] is None:
+            values[_DURATION] = known.duration
+        if (values[_DURATION] is None and values[_RUNTIME] is None) or maker.sequence >= MAX_JOBS:
+            return None
+        sequence = maker.sequence + 1
+        if values[_ID] is None:
+            values[_ID] = sequence
+        if maker.ids.setdefault(str(values[_ID]), place) is not place:
+            return None
+        maker.sequence = sequence
+        values[_SUBMIT] = values[_SUBMIT] or 0
+        values[_JOBSPEC] = known.jobspec
+        values[_NAME] = values[_NAME] or known.name
+        values[_QUEUE] = values[_QUEUE] or known.queue
+        return Job(*values)
+
+    def _request(self, text: str | bytes, place: str) -> _Known | None:
+        """Read a shape, or the text of a jobspec; None where `Maker.jobs` has to decide."""
+        keys, jobspec = 0, None
+        if isinstance(text, bytes):
+            keys, jobspec = text.count(b'":'), self._reader.read(text)
+        else:
+            with suppress(SimschedError):
+                jobspec = self._maker.jobspec({"shape": text}, place)
+        if jobspec is None or "array" in jobspec.system:
+            return None
+        return _Known(jobspec, keys, *own_values(jobspec))
+
+
+_NOT_OF_FRAMES = ("nodes", "count", "every", "file", "parts")
+"""Keys of an entry that are not read from a frame: ``nodes`` of a run are those that a job held."""
+
+
+def is_own_frame(frame: Any) -> bool:
+    """Whether a frame has the requests of jobs and their submit times under our names."""
+    names = {str(name) for name in frame.columns}
+    return "submit" in names and not names.isdisjoint(("shape", "jobspec"))
+
+
+def read_own_frame(frame: Any, reading: ReadOptions) -> Workload:
+    """Read a frame, pandas or polars; columns that are not keys of a job are ignored.
+
+    Raises
+    ------
+    FormatError, WorkloadError
+        As `read_jsonl`, with the number of the row, from 1 on.
+    """
+    names = [name for name in frame.columns if name in fields_of(JobEntry) and name not in _NOT_OF_FRAMES]
+    if "shape" in names and "jobspec" in names:
+        names.remove("shape")
+    return read_jsonl(_lines(frame, names), reading)
+
+
+def _lines(frame: Any, names: list[str]) -> Iterator[str]:
+    columns: list[list[Any]] = [frame[name].to_list() for name in names]
+    for number, row in enumerate(zip(*columns, strict=True), 1):
+        entry: dict[str, Any] = {}
+        for name, value in zip(names, row, strict=True):
+            # an infinite time means no limit, and NaN is not itself
+            if value is not None and value not in ("", inf) and value == value:  # noqa: PLR0124
+                plain = _plain_value(value)
+                entry[name] = int(plain) if isinstance(plain, float) and plain.is_integer() else plain
+        if "submit" not in entry:
+            raise WorkloadError("there is no submit time", where=f"data frame:{number}", expected="seconds")
+        if isinstance(entry.get("depends"), str):
+            entry["depends"] = entry["depends"].split(",")  # as the table of jobs of a run has them
+        yield json.dumps(entry)
