@@ -212,9 +212,9 @@ def _writer(forms: Mapping[str, T], kind: str, option: str) -> T:
 
 def _over_seeds(args: Arguments, runs: Sequence[RunTables], kind: str) -> str:
     """Return the comparison of runs over seeds."""
-    from simsched.study.search.seed_comparison import SeedComparison, compare_over_seeds
+    from simsched.study.search.seed_comparison import SeedsAnswer, compare_over_seeds
 
-    write = _writer({"text": SeedComparison.text, "json": SeedComparison.to_json}, kind, "--seeds")
+    write = _writer({"text": SeedsAnswer.text, "json": SeedsAnswer.to_json}, kind, "--seeds")
     count = 5 if args.seeds is None else args.seeds
     found = compare_over_seeds(runs, count, block=args.block, shake=args.shake, workers=args.workers)
     return write(found)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from simsched.cli.support.parser import Subparsers
     from simsched.folders import Layout
     from simsched.site.site import Site
-    from simsched.study.search.evaluation import Evaluation
+    from simsched.study.search.answer import Evaluation
     from simsched.study.search.search_answer import SearchAnswer
 
     Search = Callable[[dict[str, Any]], SearchAnswer]

@@ -117,6 +117,21 @@ class WrittenKeys(TypedDict):
     """An object with the keys that a subclass declares."""
 
 
+def taken(kind: Any, source: object, **others: Any) -> Any:
+    """Return an object of a typed dictionary: its keys from `others`, or else attributes of a value.
+
+    A key whose value is `UNSET` is left out.
+
+    >>> class Ends(TypedDict):
+    ...     first: int
+    ...     numerator: int
+    >>> taken(Ends, 7, first=3)
+    {'first': 3, 'numerator': 7}
+    """
+    found = {key: others[key] if key in others else getattr(source, key) for key in kind.__annotations__}
+    return {key: value for key, value in found.items() if value is not UNSET}
+
+
 def answer_schema(kind: Any) -> dict[str, Any]:
     """Return the JSON Schema of the values of a type: classes, typed dictionaries and lists of them.
 

@@ -34,7 +34,7 @@ from simsched.study.runs.dispatch import FinishedRun
 from simsched.study.runs.single_run import RunRow, same_task
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence, Set
+    from collections.abc import Iterator, Sequence, Set
 
     from simsched.study.spec.run_task import RunTask
 
@@ -277,23 +277,22 @@ UNFINISHED = Layout("study", _strangers_to_unfinished, lambda _: False)
 """The layout of the directory of a study that is begun or resumed."""
 
 
-def search_layout(noun: str, record: str, others: Iterable[str], keys: Set[str]) -> Layout:
-    """Return the layout of the results of a search: files, one of them the record, and perhaps ``runs/``.
+def search_layout(noun: str, files: Sequence[str], keys: Set[str]) -> Layout:
+    """Return the layout of the results of a search: its files, and perhaps ``runs/``.
 
-    The record, which is written last, is a JSON object with at least these keys.
+    The last file is the record, which is written last: a JSON object with at least these keys.
     """
-    own = {record, *others}
 
     def is_whole(folder: Path) -> bool:
         try:
-            found = json.loads((folder / record).read_bytes())
+            found = json.loads((folder / files[-1]).read_bytes())
         except (OSError, ValueError, RecursionError):
             return False
         return isinstance(found, dict) and found.keys() >= keys
 
     def inside(folder: Path) -> Iterator[str]:
         for path in sorted(folder.iterdir()):
-            if path.name != RUNS and (path.name not in own or path.is_symlink() or not path.is_file()):
+            if path.name != RUNS and (path.name not in files or path.is_symlink() or not path.is_file()):
                 yield path.name
         yield from strangers_among_runs(folder)
 

@@ -6,11 +6,10 @@ changes of the input, or other weeks, users or sessions, would turn round is wit
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypedDict, cast
+from typing import TYPE_CHECKING
 
 from simsched import human
-from simsched.declare.answers import OrNull, json_text
+from simsched.declare.answers import OrNull, Written, json_text
 from simsched.errors import ConfigError, RunError
 from simsched.report.metrics.summary import metric
 from simsched.study.runs.dispatch import finished_runs
@@ -24,13 +23,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from simsched.report.data.tables import RunTables
-    from simsched.study.stats import PairedDifference
 
-FIGURES = ("mean_wait", "median_wait", "p95_wait", "mean_bounded_slowdown")
 MOST_SEEDS = 1000
 
 
-class RunOverSeeds(TypedDict):
+class RunOverSeeds(Written, frozen=True):
     """The figures of a run, one value per seed; times in seconds."""
 
     run: str
@@ -40,7 +37,10 @@ class RunOverSeeds(TypedDict):
     mean_bounded_slowdown: list[OrNull]
 
 
-class SeedDifference(TypedDict):
+FIGURES = RunOverSeeds.__struct_fields__[1:]
+
+
+class SeedDifference(Written, frozen=True):
     """A run less the first one by one figure.
 
     difference : the mean and the ends of its interval.
@@ -51,9 +51,16 @@ class SeedDifference(TypedDict):
     difference: list[OrNull]
     verdict: str
 
+    @classmethod
+    def of(cls, run: RunOverSeeds, figure: str, first: RunOverSeeds) -> SeedDifference:
+        """Return a run against the first by one figure."""
+        found = paired_difference(getattr(first, figure), getattr(run, figure))
+        ends = found.interval
+        return cls(run.run, figure, [ends.estimate, ends.low, ends.high], found.verdict)
 
-class SeedsAnswer(TypedDict):
-    """Runs compared over seeds.
+
+class SeedsAnswer(Written, frozen=True):
+    """Runs compared over seeds; the same seed is the same demand for every run.
 
     seeds : the seeds in words.
     against : the first run.
@@ -64,54 +71,27 @@ class SeedsAnswer(TypedDict):
     runs: list[RunOverSeeds]
     differences: list[SeedDifference]
 
-
-@dataclass(frozen=True, slots=True)
-class SeedComparison:
-    """The figures of runs, one value per seed; the same seed is the same demand for every run."""
-
-    names: tuple[str, ...]
-    seeds: Seeds
-    values: tuple[dict[str, list[float]], ...]
-
-    def difference(self, number: int, figure: str) -> PairedDifference:
-        """Return a run against the first by one figure."""
-        return paired_difference(self.values[0][figure], self.values[number][figure])
-
     def text(self) -> str:
         """Return the differences against the first run as a table for each further run."""
-        made = [f"over {self.seeds.text}"]
-        for number, name in enumerate(self.names[1:], start=1):
-            head = ["", self.names[0], name, "difference", "95 % between", "verdict"]
+        made = [f"over {self.seeds}"]
+        first, *others = self.runs
+        for run in others:
+            head = ["", self.against, run.run, "difference", "95 % between", "verdict"]
             rows = []
-            for figure in FIGURES:
-                found, both = self.difference(number, figure), (self.values[0], self.values[number])
-                ends = found.interval
-                numbers = [interval(run[figure]).estimate for run in both]
-                numbers += [ends.estimate, ends.low, ends.high]
-                *values, low, high = (human.quantity(value, metric(figure).unit) for value in numbers)
-                title = "mean bsld" if figure == "mean_bounded_slowdown" else figure.replace("_", " ")
+            for found in self.differences:
+                if found.run != run.run:
+                    continue
+                means = [interval(getattr(one, found.figure)).estimate for one in (first, run)]
+                unit = metric(found.figure).unit
+                *values, low, high = (human.quantity(value, unit) for value in (*means, *found.difference))
+                title = found.figure.replace("_", " ").replace("bounded slowdown", "bsld")
                 rows.append([title, *values, f"{low} and {high}", found.verdict])
-            made += ["", f"{name} against {self.names[0]}", fitted_table(head, rows, PAGE_WIDTH)]
+            made += ["", f"{run.run} against {self.against}", fitted_table(head, rows, PAGE_WIDTH)]
         return "\n".join(made) + "\n"
 
     def to_json(self) -> str:
         """Return all values and differences as JSON; times are in seconds."""
-        differences: list[SeedDifference] = []
-        for number, name in enumerate(self.names[1:], start=1):
-            for figure in FIGURES:
-                found = self.difference(number, figure)
-                ends = [found.interval.estimate, found.interval.low, found.interval.high]
-                differences.append(
-                    {"run": name, "figure": figure, "difference": ends, "verdict": found.verdict}
-                )
-        runs = [{"run": name, **values} for name, values in zip(self.names, self.values, strict=True)]
-        document: SeedsAnswer = {
-            "seeds": self.seeds.text,
-            "against": self.names[0],
-            "runs": cast("list[RunOverSeeds]", runs),
-            "differences": differences,
-        }
-        return json_text(document, 1, ensure_ascii=False) + "\n"
+        return json_text(self, 1, ensure_ascii=False) + "\n"
 
 
 def compare_over_seeds(
@@ -121,7 +101,7 @@ def compare_over_seeds(
     block: str | None = None,
     shake: str | None = None,
     workers: int | None = None,
-) -> SeedComparison:
+) -> SeedsAnswer:
     """Simulate runs again under `count` seeds, which are those of `Seeds.of`, and return their figures.
 
     Raises
@@ -145,10 +125,17 @@ def compare_over_seeds(
     ]
     with opened(WorkerPlaces(workers=workers), *bases) as places:
         done = finished_runs((task for row in tasks for task in row), places)
-    values = tuple(
-        {figure: [done[task.key].row.metrics[figure] for task in row] for figure in FIGURES} for row in tasks
-    )
-    return SeedComparison(tuple(run.name for run in runs), seeds[0], values)
+    rows = [[done[task.key].row.metrics for task in row] for row in tasks]
+    first, *others = found = [
+        RunOverSeeds(run.name, *([metrics[figure] for metrics in row] for figure in FIGURES))
+        for run, row in zip(runs, rows, strict=True)
+    ]
+    texts: dict[str, list[str]] = {}  # the seeds in words → the runs that they are of
+    for run, of_run in zip(runs, seeds, strict=True):
+        texts.setdefault(of_run.text, []).append(run.name)
+    words = [text if len(texts) < 2 else f"{text} ({', '.join(names)})" for text, names in texts.items()]
+    differences = [SeedDifference.of(run, figure, first) for run in others for figure in FIGURES]
+    return SeedsAnswer("; ".join(words), first.run, found, differences)
 
 
 def _task_of(run: RunTables) -> RunTask:
