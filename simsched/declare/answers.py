@@ -117,7 +117,7 @@ class WrittenKeys(TypedDict):
     """An object with the keys that a subclass declares."""
 
 
-def taken(kind: Any, source: object, **others: Any) -> Any:
+def taken(kind: Any, source: object, /, **others: Any) -> Any:
     """Return an object of a typed dictionary: its keys from `others`, or else attributes of a value.
 
     A key whose value is `UNSET` is left out.

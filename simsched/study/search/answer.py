@@ -588,7 +588,7 @@ def _size(answer: Answer) -> str:
     here, low = phrase(answer.value), answer.search.low
     text = f"{here}: {_came_to(answer, answer.trials[answer.value])}."
     if answer.beyond is not None:
-        text += f" {_capital(phrase(answer.beyond))}: {_broken(answer, answer.trials[answer.beyond])}."
+        text += f" {phrase(answer.beyond)}: {_broken(answer, answer.trials[answer.beyond])}."
     if answer.limit is not None and answer.limit > answer.value:
         text += f" Up to {phrase(answer.limit)} every size tried meets every target."
     reasons = []
@@ -618,7 +618,7 @@ def _load(answer: Answer) -> str:
     end = ", the upper end of the range" if answer.beyond is None else ""
     takes = f"{phrase(answer.value)}{end}: {_came_to(answer, answer.trials[answer.value])}."
     if answer.beyond is not None:
-        takes += f" {_capital(phrase(answer.beyond))}: {_broken(answer, answer.trials[answer.beyond])}."
+        takes += f" {phrase(answer.beyond)}: {_broken(answer, answer.trials[answer.beyond])}."
     takes += f" {_load_scope(answer)}"
     if answer.value < answer.today and answer.beyond is not None:
         named = ", ".join(map(str, answer.rule.targets))
@@ -674,7 +674,7 @@ def _none(answer: Answer) -> str:
         best, helper = ("smallest size", "a larger machine") if of_size else ("highest load", "less load")
         missed = _broken(answer, answer.trials[nearest])
         return (
-            f"{tried} meets every target ({named}). {_capital(phrase(nearest))} is the {best} tried that "
+            f"{tried} meets every target ({named}). {phrase(nearest)} is the {best} tried that "
             f"meets the targets that {helper} helps to meet, but there {missed}."
         )
     end = search.high if of_size else search.low
@@ -704,7 +704,7 @@ def _value(answer: Answer, target: SizingTarget, values: tuple[float, ...]) -> s
         return f"{worst} with the worst of {answer.seeds.count} seeds"
     found = answer.rule.interval(values)
     mean, low, high = (_shown(target, value) for value in (found.estimate, found.low, found.high))
-    return f"{mean} on average ({_percent(answer)} interval {low} to {high})"
+    return f"{mean} on average ({100 * answer.rule.confidence:g} % interval {low} to {high})"
 
 
 def _broken(answer: Answer, trial: Evaluation) -> str:
@@ -741,7 +741,7 @@ def _noise(answer: Answer, trial: Evaluation) -> Iterator[str]:
             low, high = _shown(target, max(further.low, 0.0)), _shown(target, min(further.high, most))
             yield (
                 f"{target.figure} is within noise of its target: another seed is expected to give "
-                f"between {low} and {high} ({_percent(answer)})"
+                f"between {low} and {high} ({100 * answer.rule.confidence:g} %)"
             )
     noise, shake = "within noise", answer.seeds.shake
     if shake is not None:
@@ -811,14 +811,6 @@ def _shown(target: SizingTarget, value: float) -> str:
 def _bound(target: SizingTarget) -> str:
     words = {"<": "below", ">": "above", "<=": "at most", ">=": "at least"}
     return f"{words[target.relation]} {_shown(target, target.bound)}"
-
-
-def _percent(answer: Answer) -> str:
-    return f"{100 * answer.rule.confidence:g} %"
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def listed(axis: SizeAxis | LoadAxis, values: Iterable[int]) -> str:

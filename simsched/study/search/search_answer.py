@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from simsched.declare.answers import WrittenKeys, meaning, taken
 from simsched.folders import StagedFolder
-from simsched.study.runs.study_folder import search_layout
+from simsched.study.study_folder import search_layout
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
