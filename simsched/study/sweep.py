@@ -269,7 +269,7 @@ def _inputs(tasks: Sequence[RunTask]) -> list[TaskInput]:
 def record_of(study: Study, state: _Results, *, complete: bool) -> StudyRecord:
     """Return the content of ``study.json``."""
     tasks = study.tasks
-    record: StudyRecord = taken(
+    return taken(
         StudyRecord,
         study,
         simsched=version(),
@@ -284,7 +284,6 @@ def record_of(study: Study, state: _Results, *, complete: bool) -> StudyRecord:
         log_use=state.log_use or UNSET,
         **{"reality": UNSET, **state.reality},
     )
-    return record
 
 
 # --- the tables over all runs of a study: Parquet files, rows in the order of the plan, no wall-clock times

@@ -136,15 +136,11 @@ class SearchAnswer(ABC):
 
 def about_of(base: RunTask, **more: Any) -> Any:
     """Return an `AboutSearch` with `more`: the names and digests of inputs, and how they were run."""
-    sources = (("cluster", base.cluster), ("workload", base.workload))
-    inputs = [taken(InputOfSearch, one, role=role, reading=dict(one.reading)) for role, one in sources]
+    sources = {"cluster": base.cluster, "workload": base.workload}
+    inputs = [
+        taken(InputOfSearch, one, role=role, reading=dict(one.reading)) for role, one in sources.items()
+    ]
+    transforms, options = list(base.transforms), dict(base.options)
     measure = taken(MeasuredJobs, base.measure)
-    about = taken(
-        AboutSearch,
-        base,
-        inputs=inputs,
-        transforms=list(base.transforms),
-        options=dict(base.options),
-        measure=measure,
-    )
+    about = taken(AboutSearch, base, inputs=inputs, transforms=transforms, options=options, measure=measure)
     return {**more, **about}

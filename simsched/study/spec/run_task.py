@@ -122,10 +122,7 @@ class TaskInput:
     def identity(self) -> InputIdentity:
         """Return the fields that influence the result."""
         given = {name: dict(getattr(self, name)) or UNSET for name in ("reading", "parts")}
-        found: InputIdentity = taken(
-            InputIdentity, self, kind=MODEL if self.kind == MODEL else "content", **given
-        )
-        return found
+        return taken(InputIdentity, self, kind=MODEL if self.kind == MODEL else "content", **given)
 
 
 def parts_of(path: Path, as_: str | None = None) -> dict[str, Path]:
@@ -215,8 +212,7 @@ class Measure(Declared, frozen=True):
 
     def document(self) -> MeasureDocument:
         """Return all fields as plain data."""
-        found: MeasureDocument = taken(MeasureDocument, self, figures=self.figures or UNSET)
-        return found
+        return taken(MeasureDocument, self, figures=self.figures or UNSET)
 
 
 class TaskIdentity(WrittenKeys):
@@ -269,7 +265,7 @@ class RunTask:
 
     def identity(self) -> TaskIdentity:
         """Return all values that influence the result as plain data, without names, paths and labels."""
-        found: TaskIdentity = taken(
+        return taken(
             TaskIdentity,
             self,
             format=TASK_FORMAT,
@@ -278,7 +274,6 @@ class RunTask:
             options=dict(self.options),
             measure=self.measure.document(),
         )
-        return found
 
     def to_bytes(self) -> bytes:
         """Return all fields as bytes for a worker; ConfigError for a value that is not plain JSON data."""

@@ -155,7 +155,7 @@ def test_every_setting_of_every_knob_is_a_configuration():
     from simsched.study.search.knobs import LogFacts
 
     use = (50, (1, 2, 5, 9), (2, 20, 30, 40), 0.08, 0.0, 86_400.0 * 30)
-    facts = LogFacts(50, tuple(range(50)), 0.5, {"a": 5.0, "b": 7.0}, 4, 3, 2, 9, *use)
+    facts = LogFacts(50, tuple(range(50)), 0.5, {"a": 5.0, "b": 7.0}, 4, 3, 2, *use)
     for knob in KNOBS:
         settings = knob.settings(facts, {})
         assert settings, knob.name
