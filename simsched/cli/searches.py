@@ -133,7 +133,10 @@ class SweepFlags(Flags, frozen=True, kw_only=True):
 
 
 def register(subparsers: Subparsers) -> None:
-    """Add the verbs `size`, `headroom`, `calibrate` and `sweep`."""
+    """Add the verbs `sweep`, `size`, `headroom` and `calibrate`."""
+    sweep = add_verb(subparsers, "sweep", run_sweep, SweepFlags)
+    add_flags(sweep, WorkerPlaces, "workers")
+    add_flags(sweep.add_mutually_exclusive_group(), WorkerPlaces, "scheduler", "hpc")
     _add_sizing(
         subparsers,
         "size",
@@ -154,9 +157,6 @@ def register(subparsers: Subparsers) -> None:
     parser = add_verb(subparsers, "calibrate", run_calibrate, *inputs, answers=["calibration"])
     add_flags(parser, CalibrationRequest, "held_out", "beside", "confidence")
     _add_work(parser, CalibrationRequest)
-    sweep = add_verb(subparsers, "sweep", run_sweep, SweepFlags)
-    add_flags(sweep, WorkerPlaces, "workers")
-    add_flags(sweep.add_mutually_exclusive_group(), WorkerPlaces, "scheduler", "hpc")
 
 
 def _add_sizing(

@@ -6,7 +6,8 @@ import pytest
 import yaml
 
 from simsched.study.runs.sweep_plan import plan
-from simsched.study.spec.study_tables import StudyTable, load_study, study_from_dict
+from simsched.study.spec.study_file import load_study, study_from_dict
+from simsched.study.spec.study_tables import StudyTable
 from tests import REPOSITORY
 from tests.manual.pages import blocks
 
