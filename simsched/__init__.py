@@ -65,8 +65,8 @@ if TYPE_CHECKING:
     from simsched.study.spec.study import Study as Study
     from simsched.study.spec.study_file import load_study as load_study
     from simsched.study.spec.study_file import study_from_dict as study_from_dict
-    from simsched.study.study_result import StudyResult as StudyResult
-    from simsched.study.study_result import load_study_result as load_study_result
+    from simsched.study.study_folder import StudyResult as StudyResult
+    from simsched.study.study_folder import load_study_result as load_study_result
     from simsched.study.sweep import sweep as sweep
     from simsched.workload.job import ArrayTask as ArrayTask
     from simsched.workload.job import Job as Job
@@ -96,7 +96,7 @@ _NAMES = {
     "site.import_site": "import_site",
     "site.site_folder": "load_site save_site",
     "study.spec.study": "Study",
-    "study.study_result": "StudyResult load_study_result",
+    "study.study_folder": "StudyResult load_study_result",
     "study.spec.study_file": "load_study study_from_dict",
     "study.sweep": "sweep",
     "study.search.calibration": "Calibration",

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from simsched.cli.support.messages import warn_of
-from simsched.cli.support.output import answer, print_lines, put
+from simsched.cli.support.output import answer, list_bundled, put
 from simsched.cli.support.verbs import add_verb
 from simsched.declare.flags import Flags, add_flags, field, flag
 from simsched.declare.kinds import choice
@@ -192,7 +192,7 @@ def register(subparsers: Subparsers) -> None:
     add_verb(verbs, "make", run_make, MakeFlags, FormFlags, OutputFlags)
     add_verb(verbs, "convert", run_convert, EditFlags, TargetFlags, OutputFlags)
     add_verb(verbs, "diff", run_diff, CompareFlags, answers=["cluster-differences"])
-    add_verb(verbs, "list", run_list, help="list the bundled clusters")
+    add_verb(verbs, "list", list_bundled("clusters"), help="list the bundled clusters")
 
 
 # --- show ----------------------------------------------------------------------------
@@ -272,7 +272,7 @@ def _groups(found: Summary) -> list[tuple[str, str, str, str]]:
     return rows
 
 
-# --- diff, list ----------------------------------------------------------------------
+# --- diff ----------------------------------------------------------------------------
 
 
 def run_diff(args: Arguments) -> int:
@@ -283,14 +283,6 @@ def run_diff(args: Arguments) -> int:
     found = diff(load_cluster(args.left).graph, load_cluster(args.right).graph)
     answer(args.format, lambda: found, lambda: found)
     return 1 if found else 0
-
-
-def run_list(_: Arguments) -> int:
-    """Print the names of the bundled clusters, with a line on each."""
-    from simsched.bundled import summaries
-
-    print_lines(table_lines(summaries("clusters").items()), "text")
-    return 0
 
 
 # --- the actions ``cluster make`` and ``cluster convert``: build a cluster, edit it and write it

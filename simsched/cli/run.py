@@ -169,7 +169,7 @@ def _run(args: Arguments, site: Site | None, again: Mapping[str, Any] | None = N
         note(text)
     for text in notes_on_rules(options, workload):
         note(text)
-    options |= _on_clock(options, workload)
+    options |= _times(args, workload)
     with stopping() as stop, RunDirectory(args.output) as directory:
         if directory.recovered:
             note(f"recovered a finished run in {args.output} whose process was killed")
@@ -238,26 +238,19 @@ def _write_left_out(result: RunResult) -> bool:
     return line is not None or not counts["run"]
 
 
-def _times(args: Arguments) -> dict[str, Any]:
-    """Return the times of the command line; dates become seconds once the workload is read."""
-    return {
-        "until": None if args.until is None else time_of(args.until, "--until"),
-        "measure_from": None if args.from_ is None else time_of(args.from_, "--from"),
-        "checkpoints": {time_of(at, "--checkpoint-at"): path for at, path in args.checkpoint_at},
-        "resume": args.resume,
-    }
-
-
-def _on_clock(options: dict[str, Any], workload: Workload) -> dict[str, Any]:
-    """Return the times of `_times` as seconds of the workload; errors name their options."""
+def _times(args: Arguments, workload: Workload | None = None) -> dict[str, Any]:
+    """Return the times of the command line, those of a workload as its seconds; errors name their options."""
     from simsched.simulation.options.dated_times import time_of_run
 
+    def at(text: str | None, option: str) -> Any:
+        when = None if text is None else time_of(text, option)
+        return when if workload is None else time_of_run(when, workload, option)
+
     return {
-        "until": time_of_run(options["until"], workload, "--until"),
-        "measure_from": time_of_run(options["measure_from"], workload, "--from"),
-        "checkpoints": {
-            time_of_run(at, workload, "--checkpoint-at"): path for at, path in options["checkpoints"].items()
-        },
+        "until": at(args.until, "--until"),
+        "measure_from": at(args.from_, "--from"),
+        "checkpoints": {at(time, "--checkpoint-at"): path for time, path in args.checkpoint_at},
+        "resume": args.resume,
     }
 
 

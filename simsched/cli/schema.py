@@ -30,7 +30,7 @@ ANSWERS = {
     "report": "report.export:ReportAnswer",
     "report-audit": "simulation.audit.audit_report:RunAudits",
     "report-promises": "report.promise_report:PromisesAnswer",
-    "report-seeds": "study.search.seed_comparison:SeedsAnswer",
+    "report-seeds": "study.search.seeds:SeedsAnswer",
     "report-table": "report.export:TableRows",
     "run-allocation": "simulation.record.run_document:Allocation",
     "run-event": "simulation.record.run_document:JobEvent",
@@ -79,7 +79,13 @@ def schema(args: Arguments) -> int:
     if args.name is None:
         print_lines(known)
     elif args.name in ANSWERS:
-        write(_text(args.name, _answer(ANSWERS[args.name])), "json")
+        from importlib import import_module
+
+        from simsched.declare.answers import answer_schema
+
+        module, _, name = ANSWERS[args.name].partition(":")
+        kind = getattr(import_module(f"simsched.{module}"), name)
+        write(_text(args.name, answer_schema(kind)), "json")
     elif args.name in declared:
         write(_text(args.name, declared[args.name]), "json")
     elif args.name in SCHEMAS:
@@ -100,16 +106,6 @@ def schema_text(name: str) -> str:
 def _text(name: str, schema: dict[str, Any]) -> str:
     draft = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": name}
     return json.dumps({**draft, **schema}, indent=2, ensure_ascii=False) + "\n"
-
-
-def _answer(place: str) -> dict[str, Any]:
-    """Return the schema of the type at a place."""
-    from importlib import import_module
-
-    from simsched.declare.answers import answer_schema
-
-    module, _, name = place.partition(":")
-    return answer_schema(getattr(import_module(f"simsched.{module}"), name))
 
 
 def _declared() -> dict[str, dict[str, Any]]:

@@ -1,44 +1,48 @@
-"""``simsched size``, ``headroom`` and ``calibrate``: the smallest machine, the highest load, the best rules.
-
-The searches share how they are asked and how they answer.
-"""
+"""``simsched size``, ``headroom`` and ``calibrate``, which share how they answer, and ``sweep``."""
 
 from __future__ import annotations
 
+import re
 import sys
-from functools import partial
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from simsched import human
 from simsched.cli.options.run_options import add_rules, rules_document
 from simsched.cli.options.site_options import add_site, noted_use, place_site, require
 from simsched.cli.options.workloads import READING, add_reading
-from simsched.cli.support.heartbeat import expected, heartbeat
+from simsched.cli.support.heartbeat import expected, heartbeat, progress_bar
 from simsched.cli.support.messages import note
 from simsched.cli.support.output import write
+from simsched.cli.support.signals import ending_with
 from simsched.cli.support.verbs import add_verb
 from simsched.declare.flags import Flags, add_flags, flag, flags_given
 from simsched.errors import ConfigError
 from simsched.study.search.search_request import (
     CalibrationRequest,
+    LoadRequest,
     SearchRequest,
+    SizeRequest,
     SizingRequest,
     WorkerPlaces,
 )
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
-    from simsched.cli.support.parser import Subparsers
+    from simsched.cli.support.parser import Arguments, Subparsers
     from simsched.folders import Layout
-    from simsched.site.site import Site
-    from simsched.study.search.evaluation import Evaluation
+    from simsched.study.runs.sweep_plan import SweepPlan
+    from simsched.study.search.answer import Evaluation
     from simsched.study.search.search_answer import SearchAnswer
+    from simsched.study.spec.study import Study
+    from simsched.study.sweep import SweepProgress
 
-    Search = Callable[[dict[str, Any]], SearchAnswer]
 
-EXIT_NONE = 1
+EXIT_NONE = EXIT_FAILED = 1
+#: rows of the table of runs that `--dry-run` prints at most
+MAX_ROWS = 60
 TARGETS = """\
 targets: FIGURE RELATION VALUE, such as p95_wait<=1h, utilisation>=80%, mean_bsld<=10;
 for some jobs only: 'p95_wait[queue == debug]<=10m', 'max_wait[user == alice]<=1d'
@@ -57,37 +61,6 @@ class SearchInputs(Flags, frozen=True, kw_only=True):
     cluster: Annotated[str | None, flag("CLUSTER", positional=True, nargs="?")] = None
     workload: Annotated[str | None, flag("WORKLOAD", positional=True, nargs="?")] = None
     target: Annotated[tuple[str, ...], flag("T")]
-
-
-class SizeFlags(Flags, frozen=True, kw_only=True):
-    """Find the smallest machine that meets a target.
-
-    Search for the smallest machine on which a workload meets all targets.
-
-    grow : vary this number: nodes (default), the nodes of a group (a property, the common part of names,
-        a hostlist), gpus or cores per node, or a value of a recipe (groups[0].count).
-    min : smallest size to try (default 1).
-    max : largest size to try (default 16 times today's).
-    """
-
-    grow: Annotated[str, flag("WHAT")] = "nodes"
-    min: int | None = None
-    max: int | None = None
-
-
-class LoadFlags(Flags, frozen=True, kw_only=True):
-    """Find the highest load under which a machine meets a target.
-
-    Search for the highest load under which a machine still meets all targets.
-
-    step : precision, as a multiple of the load (default 0.01).
-    min : lowest load to try (default 0.1).
-    max : highest load to try (default 10).
-    """
-
-    step: float | None = None
-    min: float | None = None
-    max: float | None = None
 
 
 class CalibrateInputs(Flags, frozen=True, kw_only=True):
@@ -132,41 +105,82 @@ class CalibrateOutput(SearchOutput, frozen=True, kw_only=True):
     knobs: Annotated[str | None, flag("NAMES")] = None
 
 
+class SweepFlags(Flags, frozen=True, kw_only=True):
+    """Perform the runs of a study over machines, loads, policies and seeds.
+
+    Perform every run that a study file describes, and write a directory with one run directory per run,
+    Parquet tables over all runs, and a report.  See docs/studies.md.
+
+    study : study file.
+    output : directory to write (default: the name of the study).
+    dry_run : print the runs and about how long they take.
+    resume : continue the study in DIR.
+    retries : further attempts of a run whose worker dies (default 2).
+    no_report : do not write report.html.
+    quiet : print no progress, no summary and no notes on the inputs.
+
+    Exit status: 0 done, 1 some runs failed (failures.json has the reasons), 2 the input is wrong, 130
+    interrupted (--resume continues).
+    """
+
+    study: Annotated[str, flag("STUDY.yaml", positional=True)]
+    output: Annotated[str | None, flag("DIR", "-o")] = None
+    dry_run: bool = False
+    resume: bool = False
+    retries: int = 2
+    no_report: bool = False
+    quiet: bool = False
+
+
 def register(subparsers: Subparsers) -> None:
-    """Add the verbs `size`, `headroom` and `calibrate`."""
-    verbs = (
-        ("size", SizeFlags, "0 found, 1 no size tried meets the targets"),
-        ("headroom", LoadFlags, "0 today's load meets the targets, 1 it does not"),
+    """Add the verbs `sweep`, `size`, `headroom` and `calibrate`."""
+    sweep = add_verb(subparsers, "sweep", run_sweep, SweepFlags)
+    add_flags(sweep, WorkerPlaces, "workers")
+    add_flags(sweep.add_mutually_exclusive_group(), WorkerPlaces, "scheduler", "hpc")
+    _add_sizing(
+        subparsers,
+        "size",
+        SizeRequest,
+        "0 found, 1 no size tried meets the targets",
+        help="find the smallest machine that meets a target",
+        description="Search for the smallest machine on which a workload meets all targets.",
     )
-    for verb, flags, status in verbs:
-        end = f"{TARGETS}Exit status: {status}, 2 the input is wrong."
-        parts = (_add_inputs, flags, _add_rest)
-        add_verb(subparsers, verb, run_sizing, *parts, answers=["size"], epilog=end)
+    _add_sizing(
+        subparsers,
+        "headroom",
+        LoadRequest,
+        "0 today's load meets the targets, 1 it does not",
+        help="find the highest load under which a machine meets a target",
+        description="Search for the highest load under which a machine still meets all targets.",
+    )
     inputs = (CalibrateInputs, add_site, CalibrateOutput)
     parser = add_verb(subparsers, "calibrate", run_calibrate, *inputs, answers=["calibration"])
     add_flags(parser, CalibrationRequest, "held_out", "beside", "confidence")
-    _add_work(parser)
+    _add_work(parser, CalibrationRequest)
 
 
-def _add_inputs(parser: argparse.ArgumentParser) -> None:
-    add_flags(parser, SearchInputs)
-    add_site(parser)
-    add_flags(parser, SizingRequest, "by", "load")
-
-
-def _add_rest(parser: argparse.ArgumentParser) -> None:
+def _add_sizing(
+    subparsers: Subparsers, verb: str, request: type[SizingRequest], status: str, **texts: str
+) -> None:
+    end = f"{TARGETS}Exit status: {status}, 2 the input is wrong."
+    parser = add_verb(
+        subparsers, verb, run_sizing, SearchInputs, add_site, answers=["size"], epilog=end, **texts
+    )
+    own = (name for name in request.__struct_fields__ if name not in SizingRequest.__struct_fields__)
+    add_flags(parser, request, "by", "load", *own)
     add_flags(parser, SearchOutput)
     chance = ("seeds", "block", "shake", "meet", "confidence", "checks")
     add_flags(parser.add_argument_group("chance"), SizingRequest, *chance)
     measured = parser.add_argument_group("measured jobs")
     add_flags(measured, SizingRequest, "warm_up", "drain", "allow_infeasible")
-    _add_work(parser)
+    _add_work(parser, request)
 
 
-def _add_work(parser: argparse.ArgumentParser) -> None:
+def _add_work(parser: argparse.ArgumentParser, request: type[SearchRequest]) -> None:
     add_flags(parser.add_argument_group("workers"), WorkerPlaces)
     add_rules(parser)
     add_reading(parser)
+    parser.set_defaults(request=request)
 
 
 def run_sizing(args: argparse.Namespace) -> int:
@@ -174,7 +188,6 @@ def run_sizing(args: argparse.Namespace) -> int:
     from simsched.study.search.answer import Answer
     from simsched.study.search.size import headroom, size
 
-    site = _read(args, "WORKLOAD")
     tried: list[Evaluation] = []
 
     def show(trial: Evaluation) -> None:
@@ -189,13 +202,11 @@ def run_sizing(args: argparse.Namespace) -> int:
         done = "1 value" if len(tried) == 1 else f"{len(tried)} values"
         return f"tried {done}{expected(spent, len(tried), left or 0, 'at least')}"
 
-    own = {"least": args.min, "most": args.max}
-    own |= {name: getattr(args, name) for name in ("grow", "step") if name in args}
-    options = {**_keywords(args, site, SizingRequest), "log_use": noted_use(args, site), "progress": show}
-    options |= {name: value for name, value in own.items() if value is not None}
-    search = size if args.verb == "size" else headroom
-    found = partial(search, args.cluster, args.workload, args.target, **options)
-    return _answered(args, Answer.layout, found, state)
+    def search(**more: Any) -> SearchAnswer:
+        find = size if args.verb == "size" else headroom
+        return find(args.cluster, args.workload, args.target, progress=show, **more)
+
+    return _answered(args, Answer.layout, search, state)
 
 
 def run_calibrate(args: argparse.Namespace) -> int:
@@ -203,7 +214,6 @@ def run_calibrate(args: argparse.Namespace) -> int:
     from simsched.study.search.calibrate import calibrate
     from simsched.study.search.calibration import Calibration
 
-    site = _read(args, "TRACE")
     done: list[tuple[int, int]] = []
 
     def state(spent: float) -> str:
@@ -212,36 +222,12 @@ def run_calibrate(args: argparse.Namespace) -> int:
         runs, known = done[-1]
         return f"{runs} runs done{expected(spent, runs, known - runs, 'at least')}"
 
-    search = partial(
-        calibrate,
-        args.cluster,
-        args.workload,
-        knobs=tuple(name.strip() for name in (args.knobs or "").split(",") if name.strip()),
-        progress=lambda *numbers: done.append(numbers),
-        **_keywords(args, site, CalibrationRequest),
-    )
+    def search(**more: Any) -> SearchAnswer:
+        knobs = tuple(name.strip() for name in (args.knobs or "").split(",") if name.strip())
+        progress = lambda *numbers: done.append(numbers)  # noqa: E731
+        return calibrate(args.cluster, args.workload, knobs=knobs, progress=progress, **more)
+
     return _answered(args, Calibration.layout, search, state)
-
-
-def _read(args: argparse.Namespace, workload: str) -> Site | None:
-    """Return the site after checks of the options that need no input."""
-    if args.runs and not args.output:
-        raise ConfigError("there is no directory for the runs", where="--runs", expected="-o DIR")
-    site = place_site(args, "cluster", "workload")
-    require(args, cluster="CLUSTER", workload=workload)
-    return site
-
-
-def _keywords(args: argparse.Namespace, site: Site | None, request: type[SearchRequest]) -> dict[str, Any]:
-    """Return the keywords of a search, without ``runs``."""
-    options = rules_document(args, site)
-    return {
-        **flags_given(args, request),
-        "seed": options.pop("seed", 0),
-        "transforms": tuple(args.transform),
-        "reading": {name: getattr(args, name) for name in READING if name != "transform"},
-        "options": options,
-    }
 
 
 def _answered(
@@ -253,26 +239,134 @@ def _answered(
     """Search, print the answer, and write its directory if there is one; return the exit status."""
     from simsched.folders import StagedFolder
 
-    with heartbeat(args.verb, state, quiet=args.quiet):
-        if not args.output:
-            found = search(runs=None)
-            _show(found, args.format)
-            return 0 if found else EXIT_NONE
-        with StagedFolder(args.output, layout) as staged:
-            found = search(runs=staged.work / "runs" if args.runs else None)
-            _show(found, args.format)
-            written = found.finish(staged)
-        if staged.replaced:
-            note(f"replaced the earlier {layout.noun} in {args.output}")
-        for path in written:
-            sys.stderr.write(f"written: {path}\n")
-        return 0 if found else EXIT_NONE
+    if args.runs and not args.output:
+        raise ConfigError("there is no directory for the runs", where="--runs", expected="-o DIR")
+    site = place_site(args, "cluster", "workload")
+    require(args, cluster="CLUSTER", workload="TRACE" if args.verb == "calibrate" else "WORKLOAD")
+    options = rules_document(args, site)
+    given = {
+        **flags_given(args, args.request),
+        "seed": options.pop("seed", 0),
+        "transforms": tuple(args.transform),
+        "reading": {name: getattr(args, name) for name in READING if name != "transform"},
+        "options": options,
+        "log_use": noted_use(args, site),
+    }
+    with (
+        heartbeat(args.verb, state, quiet=args.quiet),
+        StagedFolder(args.output, layout) if args.output else nullcontext() as staged,
+    ):
+        found = search(runs=staged.work / "runs" if staged and args.runs else None, **given)
+        texts = {"text": found.text, "json": found.to_json, "csv": found.to_csv}
+        write(texts[args.format](), "other" if args.format == "csv" else args.format)
+        written = found.finish(staged) if staged else []
+    if staged and staged.replaced:
+        note(f"replaced the earlier {layout.noun} in {args.output}")
+    for path in written:
+        sys.stderr.write(f"written: {path}\n")
+    return 0 if found else EXIT_NONE
 
 
-def _show(found: SearchAnswer, form: str) -> None:
-    if form == "json":
-        write(found.to_json(), "json")
-    elif form == "csv":
-        write(found.to_csv(), "other")
-    else:
-        write(found.text())
+def run_sweep(args: Arguments) -> int:
+    """Perform a study; with ``--dry-run`` print its plan."""
+    from simsched.study.runs.sweep_plan import plan
+    from simsched.study.spec.study_file import load_study
+
+    study = load_study(args.study)
+    args.output = args.output or re.sub(r"[^\w.-]+", "-", study.name).strip("-.") or "study"
+    if args.dry_run:
+        _show_plan(study, plan(study), args)
+        return 0
+    return _perform(study, args)
+
+
+def _perform(study: Study, args: Arguments) -> int:
+    from simsched.study.runs.input_cache import INPUTS
+    from simsched.study.runs.sweep_plan import plan
+    from simsched.study.study_folder import place_of
+    from simsched.study.sweep import changed_inputs, sweep
+
+    folder, earlier = place_of(args.output, study.name, resume=args.resume)
+    for name in changed_inputs(folder.record() or {}, study):
+        note(f"{name} has changed; its runs are performed again")
+    planned = plan(study, measure=False)
+    for text in planned.log_use:
+        note(text, of_input=True)
+    INPUTS.forget()  # usually other processes perform the runs
+    kept = "interrupted; finished runs are kept, and --resume continues"
+    with ending_with(kept), _progress(quiet=args.quiet) as progress:
+        result = sweep(
+            study,
+            args.output,
+            **flags_given(args, WorkerPlaces),
+            resume=args.resume,
+            retries=args.retries,
+            report=not args.no_report,
+            progress=progress,
+            log_use=planned.log_use,
+        )
+    if earlier is not None and result.path == earlier.path:
+        note(f"replaced the earlier study in {args.output}")
+    for failure in result.failures:
+        settings = ", ".join(f"{axis} {label}" for axis, label in failure["settings"].items())
+        sys.stderr.write(f"failed: run {failure['run']} ({settings}): {failure['reason']}\n")
+    if not args.quiet:
+        from simsched.study.study_report import summary
+
+        print(summary(result), end="")
+        sys.stderr.write(f"written: {result.path}\n")
+    return EXIT_FAILED if result.failures else 0
+
+
+def _show_plan(study: Study, found: SweepPlan, args: Arguments) -> None:
+    """Print the runs, their number, and about how long they take."""
+    from simsched.study.runs.workers import cores
+    from simsched.study.study_report import plan_table
+
+    print(plan_table(study, MAX_ROWS), end="")
+    same = f" ({found.distinct:,} of them distinct)" if found.distinct < len(found.tasks) else ""
+    print(f"{len(found.tasks):,} runs{same}, {found.jobs:,} jobs in total")
+    for text in (*found.notes, *found.log_use):
+        print(f"note: {text}")
+    workers = args.workers or cores()
+    seconds = found.wall(workers)
+    if seconds is not None:
+        from simsched import human
+
+        several = f"{workers} workers" if workers > 1 else "1 worker"
+        sampled = "1 run" if found.samples == 1 else f"{found.samples} runs"
+        basis = f"estimated from the first jobs of {sampled}; longer if queues grow later"
+        print(f"about {human.seconds(seconds)} on {several} of this machine ({basis})")
+
+
+def _state(last: list[SweepProgress], spent: float) -> str:
+    """Return the number of finished runs, and about how long the others take."""
+    if not last:
+        return "reading the inputs"
+    state = last[0]
+    failed = f", {state.failed} failed" if state.failed else ""
+    fresh = state.done - state.there + state.failed
+    more = expected(spent, fresh, state.total - state.there - fresh)
+    return f"{state.done} of {state.total} runs done{failed}{more}"
+
+
+@contextmanager
+def _progress(*, quiet: bool) -> Iterator[Callable[[SweepProgress], None] | None]:
+    """Show the progress on standard error: a bar on a terminal, otherwise one line every 30 s."""
+    if quiet:
+        yield None
+        return
+    if not sys.stderr.isatty():
+        seen: list[SweepProgress] = []
+        with heartbeat("sweep", lambda spent: _state(seen[-1:], spent)):
+            yield seen.append
+        return
+    with progress_bar("starting") as update:
+
+        def show(state: SweepProgress) -> None:
+            failed = f", {state.failed} failed" if state.failed else ""
+            text = f"{state.done} done, {state.running} running{failed}"
+            fresh = state.done - state.there + state.failed
+            update(total=state.total - state.there, completed=fresh, description=text)
+
+        yield show

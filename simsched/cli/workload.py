@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from simsched import human
 from simsched.cli.options.workloads import add_reading, generator, read_workloads
 from simsched.cli.support.messages import note
-from simsched.cli.support.output import answer, print_lines, put, terminal_width
+from simsched.cli.support.output import answer, list_bundled, print_lines, put, terminal_width
 from simsched.cli.support.verbs import add_verb
 from simsched.declare.flags import Flags, flag, flags_given
 from simsched.declare.table import fields_of
@@ -148,17 +148,9 @@ def register(subparsers: Subparsers) -> None:
     add_verb(actions, "flurries", list_flurries, FlurryFlags, add_reading, answers=["flurries"], **more)
     add_verb(actions, "convert", convert, InputsFlags, add_reading, JobsFileFlags, epilog=TRANSFORMS)
     add_verb(actions, "deliver", deliver, DeliverFlags)
-    add_verb(actions, "list", list_names, help="list the bundled workloads")
+    add_verb(actions, "list", list_bundled("workloads"), help="list the bundled workloads")
     add_verb(actions, "columns", propose_columns, ColumnsFlags)
     add_verb(actions, "presets", list_presets, PresetFlags)
-
-
-def list_names(_: Arguments) -> int:
-    """Print the names of the bundled workloads, with a line on each."""
-    from simsched.bundled import summaries
-
-    print_lines(table_lines(summaries("workloads").items()), "text")
-    return 0
 
 
 def propose_columns(args: Arguments) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from math import isfinite
-from typing import TYPE_CHECKING, Any, Self, TypedDict, get_args, get_type_hints, is_typeddict
+from typing import TYPE_CHECKING, Any, Self, TypedDict, TypeVar, get_args, get_type_hints, is_typeddict
 
 import msgspec
 from msgspec import UNSET as UNSET  # noqa: PLC0414 (for those that declare)
@@ -14,6 +14,9 @@ from simsched.declare.table import ENTRY, meanings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+
+T = TypeVar("T")
 
 
 class Written(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -115,6 +118,22 @@ def extended(name: str, kind: type, without: Sequence[str] = (), **keys: Any) ->
 
 class WrittenKeys(TypedDict):
     """An object with the keys that a subclass declares."""
+
+
+def taken(kind: type[T], source: object, /, **others: Any) -> T:
+    """Return an object of a typed dictionary: its keys from `others`, or else attributes of a value.
+
+    A key whose value is `UNSET` is left out.
+
+    >>> class Ends(TypedDict):
+    ...     first: int
+    ...     numerator: int
+    >>> taken(Ends, 7, first=3)
+    {'first': 3, 'numerator': 7}
+    """
+    values = {key: others[key] if key in others else getattr(source, key) for key in kind.__annotations__}
+    found: Any = {key: value for key, value in values.items() if value is not UNSET}
+    return found  # type: ignore[no-any-return]
 
 
 def answer_schema(kind: Any) -> dict[str, Any]:

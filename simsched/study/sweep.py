@@ -12,27 +12,27 @@ import numpy as np
 
 from simsched._version import version
 from simsched.arguments import check, check_callable, check_whole
-from simsched.declare.answers import WrittenKeys, json_of
+from simsched.declare.answers import UNSET, WrittenKeys, json_of, taken
 from simsched.files import hidden_name
 from simsched.folders import replace_folder, sync_disk
 from simsched.report.metrics.summary import METRICS
 from simsched.simulation.record.parquet import write_tables
 from simsched.study.reality import RealityAnswer, reality_of_study
 from simsched.study.runs.dispatch import FailedRun, FinishedRun, run_tasks
-from simsched.study.runs.study_folder import (
+from simsched.study.runs.sweep_plan import is_shaken, log_uses, warn_of_rules
+from simsched.study.runs.workers import open_workers
+from simsched.study.spec.run_task import FILE, MeasureDocument
+from simsched.study.spec.study import SEED, Study, column
+from simsched.study.study_folder import (
     FAILURES,
     RECORD,
     STUDY,
     STUDY_FORMAT,
     StudyFolder,
+    StudyResult,
     place_of,
     write_json,
 )
-from simsched.study.runs.sweep_plan import is_shaken, log_uses, warn_of_rules
-from simsched.study.runs.worker_pools import open_workers
-from simsched.study.spec.run_task import FILE, MeasureDocument
-from simsched.study.spec.study import SEED, Study, column
-from simsched.study.study_result import StudyResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -92,7 +92,7 @@ def sweep(
 
     Parameters
     ----------
-    directory : the directory to write; `simsched.study.runs.study_folder` lists its files.  A finished
+    directory : the directory to write; `simsched.study.study_folder` lists its files.  A finished
         study is replaced once the new one is finished, which is in ``DIRECTORY.partial`` until then.
     workers, scheduler, hpc, executor : the workers, as for `open_workers`.
     resume : continue a study that is there; only missing runs are performed.
@@ -115,7 +115,9 @@ def sweep(
     tasks = study.tasks
     each = {task.key: task for task in tasks}
     state = _Results(len(each))
-    missing = _missing(folder, list(each.values()), state)
+    state.done = {key: run for key, task in each.items() if (run := folder.done(task)) is not None}
+    state.there = len(state.done)
+    missing = [task for task in each.values() if task.key not in state.done]
     if missing or not _is_finished(folder, study, report=report):
         # Without missing runs there is nothing to perform, and no scheduler needs to answer.
         where = (workers, scheduler, hpc) if missing else (0, None, None)
@@ -132,13 +134,6 @@ def sweep(
             replace_folder(folder.path, earlier.path, STUDY)
         folder = earlier
     return StudyResult(folder.path)
-
-
-def _missing(folder: StudyFolder, tasks: Sequence[RunTask], state: _Results) -> list[RunTask]:
-    """Return the tasks without a finished run, and note the results of the others."""
-    state.done = {run.task.key: run for task in tasks if (run := folder.done(task)) is not None}
-    state.there = len(state.done)
-    return [task for task in tasks if task.key not in state.done]
 
 
 def _perform(
@@ -174,10 +169,15 @@ def _finish(folder: StudyFolder, study: Study, state: _Results, *, report: bool)
     """Write the tables and the page; the record is marked complete only at the end."""
     tasks = study.tasks
     write_dataset(folder, tasks, state.done)
-    write_json(folder.path / FAILURES, _failures(tasks, state))
+    failures: Failures = [
+        taken(FailedTask, task, run=number, reason=state.failed[task.key].reason)
+        for number, task in enumerate(tasks)
+        if task.key in state.failed
+    ]
+    write_json(folder.path / FAILURES, failures)
     write_json(folder.path / RECORD, record_of(study, state, complete=False))
     if report and state.done:
-        from simsched.study.study_page import write_page
+        from simsched.study.study_report import write_page
 
         write_page(StudyResult(folder.path))
     if not state.failed:
@@ -248,19 +248,8 @@ class StudyRecord(WrittenKeys):
     reality: NotRequired[RealityAnswer]
 
 
-def _failures(tasks: Sequence[RunTask], state: _Results) -> Failures:
-    return [
-        {"run": number, "key": task.key, "settings": dict(task.settings), "reason": failed.reason}
-        for number, task in enumerate(tasks)
-        if (failed := state.failed.get(task.key)) is not None
-    ]
-
-
 def _plan(tasks: Sequence[RunTask]) -> list[PlannedRun]:
-    return [
-        {"run": number, "key": task.key, "seed": task.seed, "settings": dict(task.settings)}
-        for number, task in enumerate(tasks)
-    ]
+    return [taken(PlannedRun, task, run=number) for number, task in enumerate(tasks)]
 
 
 def changed_inputs(record: Mapping[str, Any], study: Study) -> list[str]:
@@ -280,25 +269,21 @@ def _inputs(tasks: Sequence[RunTask]) -> list[TaskInput]:
 def record_of(study: Study, state: _Results, *, complete: bool) -> StudyRecord:
     """Return the content of ``study.json``."""
     tasks = study.tasks
-    record: StudyRecord = {
-        "simsched": version(),
-        "format": STUDY_FORMAT,
-        "complete": complete,
-        "name": study.name,
-        "description": study.description,
-        "axes": {axis.name: [setting.label for setting in axis.settings] for axis in study.axes},
-        "seeds": list(study.seeds),
-        "shaken": is_shaken(tasks),
-        "measure": study.base.measure.document(),
-        "counts": {"runs": len(tasks), "done": len(state.done), "failed": len(state.failed)},
-        "inputs": [{"name": s.name, "kind": s.kind, "sha256": s.sha256} for s in _inputs(tasks)],
-        "plan": _plan(tasks),
-    }
-    if state.log_use:
-        record["log_use"] = state.log_use
-    if state.reality:
-        record["reality"] = state.reality["reality"]
-    return record
+    return taken(
+        StudyRecord,
+        study,
+        simsched=version(),
+        format=STUDY_FORMAT,
+        complete=complete,
+        axes={axis.name: [setting.label for setting in axis.settings] for axis in study.axes},
+        shaken=is_shaken(tasks),
+        measure=study.base.measure.document(),
+        counts={"runs": len(tasks), "done": len(state.done), "failed": len(state.failed)},
+        inputs=[taken(InputOfStudy, source) for source in _inputs(tasks)],
+        plan=_plan(tasks),
+        log_use=state.log_use or UNSET,
+        **{"reality": UNSET, **state.reality},
+    )
 
 
 # --- the tables over all runs of a study: Parquet files, rows in the order of the plan, no wall-clock times

@@ -198,6 +198,11 @@ def test_every_command_on_a_site_states_and_records_the_use_of_a_log(here, capsy
     main(["size", "--site", "site", log, *target, "--grow", "c", "--max", "96", "--min", "96"])
     assert capsys.readouterr().err.count(f"note: {log}: {USE}") == 1
     assert json.loads((here / "answer" / "answer.json").read_text())["log_use"].startswith(USE)
+    ten_days = ["-t", "load(0.0006)", "--knobs", "overrun", "--workers", "0", "--format", "json"]
+    main(["calibrate", "--site", "site", log, *ten_days])
+    out, err = capsys.readouterr()
+    assert err.count(f"note: {log}: {USE}") == 1
+    assert json.loads(out)["log_use"].startswith(USE)
     (here / "study.yaml").write_text(f"site: site\nworkload: {log}\naxes: {{queue-policy: [fcfs, easy]}}\n")
     assert main(["sweep", "study.yaml", "-o", "study", "--workers", "0", "--no-report"]) == 0
     assert capsys.readouterr().err.count(f"note: {log}: {USE}") == 1

@@ -67,6 +67,20 @@ def test_every_kind_of_seeds(folder, options, capsys):
     assert again.count("same") == 4
 
 
+def test_seeds_of_each_run_are_described(folder, capsys):
+    """A log whose jobs come at one instant cannot be resampled: only the other run has other demands."""
+    lines = (folder / "log.jsonl").read_text().splitlines()
+    burst = [json.dumps({**json.loads(line), "submit": 0}) for line in lines[:40]]
+    (folder / "burst.jsonl").write_text("\n".join(burst))
+    inputs = [str(folder / "m.json"), str(folder / "burst.jsonl")]
+    assert main(["run", *inputs, "-o", str(folder / "burst"), "--quiet", "--no-allocations"]) == 0
+    assert compared(folder, "--seeds", "2", "--format", "json", names=("easy", "burst")) == 0
+    easy, burst = json.loads(capsys.readouterr().out)["seeds"].split("; ")
+    assert easy.startswith("2 seeds: the workload as it is and 1 resample in blocks of ")
+    assert easy.endswith(" (easy)")
+    assert burst == "2 seeds: all jobs are submitted at one instant: there is nothing to resample (burst)"
+
+
 @pytest.mark.parametrize(
     ("options", "names", "message"),
     [

@@ -22,10 +22,8 @@ from simsched.files import this_host
 from simsched.simulation.record.parquet import write_tables
 from simsched.study.runs import dispatch
 from simsched.study.runs.dispatch import FailedRun, FinishedRun, run_tasks
-from simsched.study.runs.study_folder import StudyFolder
-from simsched.study.runs.worker_pools import open_workers
-from simsched.study.runs.workers import Workers
-from simsched.study.study_result import load_study_result
+from simsched.study.runs.workers import Workers, open_workers
+from simsched.study.study_folder import StudyFolder, load_study_result
 from simsched.study.sweep import sweep
 from tests.study import breaking
 from tests.study.studyworld import dataset, left_over, small
@@ -339,7 +337,7 @@ def test_nothing_half_written_looks_finished(reference, tmp_path, gone_pid):
     assert dataset(folder) == reference[1]
 
 
-@pytest.mark.parametrize("place", ["simsched.study.sweep.write_tables", "simsched.study.study_page.page"])
+@pytest.mark.parametrize("place", ["simsched.study.sweep.write_tables", "simsched.study.study_report.page"])
 def test_a_disk_that_fills_up_at_the_end_leaves_an_unfinished_study(reference, tmp_path, monkeypatch, place):
     """Tables and the page are the last to be written; without them nothing says complete."""
     folder = tmp_path / "s"
@@ -498,7 +496,7 @@ def test_workers_that_cannot_be_had_leave_nothing_behind(tmp_path, where):
 @pytest.mark.integration
 def test_a_broken_executor_of_the_callers_is_told(tmp_path, monkeypatch):
     bent(monkeypatch, breaking.dying, str(tmp_path), small().tasks[0].key, 9)
-    from simsched.study.runs.worker_pools import WorkerContext
+    from simsched.study.runs.workers import WorkerContext
 
     with (
         ProcessPoolExecutor(1, WorkerContext()) as pool,

@@ -68,7 +68,10 @@ def text_of(error: Exception) -> str:
         return "out of memory: the input describes more than the memory of this machine holds"
     if isinstance(error, RecursionError):
         return "the input is nested too deeply"
-    return _os_error_text(error) if isinstance(error, OSError) else str(error)
+    if not isinstance(error, OSError):
+        return str(error)
+    reason = error.strerror or str(error) or type(error).__name__
+    return f"{os.fsdecode(error.filename)}: {reason}" if isinstance(error.filename, str | bytes) else reason
 
 
 def others_of(error: Exception) -> str:
@@ -88,11 +91,6 @@ def trace_of(error: Exception) -> str:
     """Return the traceback of a plug-in in an error, indented, after a line end; nothing for other errors."""
     trace = getattr(error, "trace", "")
     return "".join(f"\n  {line}" for line in trace.splitlines())
-
-
-def _os_error_text(error: OSError) -> str:
-    reason = error.strerror or str(error) or type(error).__name__
-    return f"{os.fsdecode(error.filename)}: {reason}" if isinstance(error.filename, str | bytes) else reason
 
 
 def encoding_text(error: UnicodeEncodeError) -> str:

@@ -80,6 +80,19 @@ def print_lines(lines: Iterable[str], form: Form = "other") -> None:
         write(f"{line}\n", form)
 
 
+def list_bundled(room: str) -> Callable[[object], int]:
+    """Return the function of a verb that lists the bundled inputs of a room, with a line on each."""
+
+    def run(_: object) -> int:
+        from simsched.bundled import summaries
+        from simsched.text_table import table_lines
+
+        print_lines(table_lines(summaries(room).items()), "text")
+        return 0
+
+    return run
+
+
 def write(text: str, form: Form = "text") -> None:
     """Write an answer to standard output."""
     stream = sys.stdout

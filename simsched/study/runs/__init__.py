@@ -1,7 +1,6 @@
 """Performing tasks: in this process, in local processes, on Dask, or within Flux and Slurm.
 
-Begin with `dispatch`, the loop that hands tasks to workers.  `workers` are executors of `concurrent.futures`,
-which `worker_pools` opens.  `single_run` has the function that a worker runs, which performs one task with
-inputs of `input_cache`, and
-`study_folder` keeps the results.  Imports `spec`.
+Begin with `dispatch`, the loop that hands tasks to workers.  `workers` are executors of `concurrent.futures`.
+`single_run` has the function that a worker runs, which performs one task with inputs of `input_cache`.
+Imports `spec`.
 """

@@ -81,7 +81,10 @@ def plan(study: Study, *, measure: bool = True) -> SweepPlan:
     SimschedError
         for the first fault, with the settings of the first run that has it.
     """
-    tasks, counts = study.tasks, _counts(study)
+    tasks = study.tasks
+    known: dict[str, int] = {}
+    seen: set[Any] = set()
+    counts = [_checked(study, task, seen, known) for task in tasks]
     jobs_of = {task.key: count for task, count in zip(tasks, counts, strict=True)}
     seconds, samples = _estimate(tasks, jobs_of) if measure and any(counts) else (None, 0)
     notes = tuple(_notes(study, len(jobs_of)))
@@ -127,13 +130,6 @@ def warn_of_rules(tasks: Iterable[RunTask]) -> None:
         warnings.warn(InputWarning("the options", tuple(found)), stacklevel=4)
 
 
-def _counts(study: Study) -> list[int]:
-    """Return the number of jobs of each task; errors as `plan`."""
-    counts: dict[str, int] = {}
-    seen: set[Any] = set()
-    return [_checked(study, task, seen, counts) for task in study.tasks]
-
-
 def _checked(study: Study, task: RunTask, seen: set[Any], counts: dict[str, int]) -> int:
     try:
         options = _options_key(task)
@@ -147,7 +143,7 @@ def _checked(study: Study, task: RunTask, seen: set[Any], counts: dict[str, int]
         name = repr((task.workload.sha256, sorted(task.workload.reading.items()), task.transforms))
         if name not in counts:
             full = len(counts) >= MAX_COUNTED
-            counts[name] = sum(counts.values()) // len(counts) if full else _number_of_jobs(task)
+            counts[name] = sum(counts.values()) // len(counts) if full else _jobs_of(task)
         return counts[name]
     except SimschedError as error:
         settings = ", ".join(f"{axis} {label}" for axis, label in task.settings.items())
@@ -158,7 +154,7 @@ def _options_key(task: RunTask) -> str:
     return repr(sorted(task.options.items()))
 
 
-def _number_of_jobs(task: RunTask) -> int:
+def _jobs_of(task: RunTask) -> int:
     small, times = _small(task)
     return round(len(INPUTS.workload(small)) * times)
 

@@ -1,24 +1,25 @@
 """The answer of a search for a size or a load: data, a sentence, a table, JSON, CSV, and its directory.
 
-Nothing is claimed of sizes and loads that were not tried.
+It begins with its parts: trials, and the rule by which they meet targets.  Nothing is claimed of sizes and
+loads that were not tried.
 """
 
 from __future__ import annotations
 
 import math
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NotRequired, TypedDict, cast
+from typing import TYPE_CHECKING, Any, Literal, NotRequired
+
+import numpy as np
 
 from simsched import human
-from simsched.declare.answers import rounded
+from simsched.declare.answers import UNSET, WrittenKeys, rounded, taken
 from simsched.errors import ConfigError
 from simsched.study.reality import RealityAnswer, notes_of
-from simsched.study.runs.study_folder import search_layout
-from simsched.study.search.evaluation import CRITERIA, EVERY
 from simsched.study.search.search_answer import AboutSearch, Ends, SearchAnswer
-from simsched.study.stats import paired_difference, prediction
+from simsched.study.stats import interval, paired_difference, prediction
 from simsched.text_table import PAGE_WIDTH, fitted_table
 
 if TYPE_CHECKING:
@@ -27,9 +28,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from simsched.folders import Layout
     from simsched.report.metrics.intervals import Interval
-    from simsched.study.search.evaluation import AcceptanceRule, Evaluation
     from simsched.study.search.seeds import Seeds
     from simsched.study.search.size_axis import LoadAxis, SizeAxis
     from simsched.study.search.threshold import Search
@@ -39,8 +38,114 @@ if TYPE_CHECKING:
 Question = Literal["size", "headroom"]
 SIZE: Question = "size"
 HEADROOM: Question = "headroom"
-RECORD, TABLE, FIGURE = "answer.json", "trials.csv", "answer.png"
-_DIFFERENCE = ("relative", "verdict", "pairs", "lower", "equal", "higher")
+#: the noise that is assumed with one seed, as a share of the target's bound
+ASSUMED_NOISE = 0.1
+EVERY, MEAN, CONFIDENT = "every", "mean", "confident"
+#: criterion by which a target is met → the same in words
+CRITERIA = {
+    EVERY: "with every seed",
+    MEAN: "on average over the seeds",
+    CONFIDENT: "with the whole confidence interval of the mean",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """One size (or load) and its results.
+
+    Attributes
+    ----------
+    value : the number on the axis of the search.
+    figures : target → the value of its figure with each seed, in the order of the seeds; NaN if it
+        cannot be computed, infinite if no job of that seed matches the target's query.
+    fails : the targets that it misses.
+    infeasible : number of jobs that can never run there (of the first seed that has some); with any,
+        there are no figures unless such jobs are allowed.
+    example : one of these jobs, with the reason.
+    refused : whether the evaluation ended because of such jobs.
+    offered : offered load of the first seed: processor-seconds of the jobs that can run over those of the
+        machine while jobs are submitted; above 1 the queue grows for that long.
+    keys : names of the run directories, one per seed.
+    seconds : seconds that all runs took together.
+    left : least number of further evaluations that the search expected at this one; None if unknown.
+    """
+
+    value: int
+    figures: Mapping[SizingTarget, tuple[float, ...]]
+    fails: tuple[SizingTarget, ...]
+    infeasible: int = 0
+    example: str = ""
+    refused: bool = False
+    offered: float = math.nan
+    keys: tuple[str, ...] = ()
+    seconds: float = field(default=0.0, compare=False)
+    left: int | None = field(default=None, compare=False)
+
+    @property
+    def met(self) -> bool:
+        """Whether every target is met and every job can run."""
+        return not self.fails and not self.refused
+
+    @property
+    def eased(self) -> bool:
+        """Whether the targets that a larger machine or less load helps are met, as the search requires."""
+        return not self.refused and not any(target.eases for target in self.fails)
+
+
+@dataclass(frozen=True, slots=True)
+class AcceptanceRule:
+    """How targets are met: the targets, the criterion, the confidence of intervals."""
+
+    targets: tuple[SizingTarget, ...]
+    criterion: str = EVERY
+    confidence: float = 0.95
+
+    def met(self, target: SizingTarget, values: tuple[float, ...]) -> bool:
+        """Whether the values of all seeds keep a target's bound."""
+        if all(map(math.isinf, values)):  # no seed has a job that matches the query
+            return True
+        if self.criterion != EVERY and any(map(math.isnan, values)):
+            return False
+        if self.criterion == CONFIDENT and not math.isfinite(self.interval(values).low):
+            return False
+        return target.met_by(self.deciding(target, values))
+
+    def interval(self, values: tuple[float, ...]) -> Interval:
+        """Return the mean over the seeds with its interval."""
+        return interval(values, self.confidence)
+
+    def clear(self, trial: Evaluation) -> bool:
+        """Whether the verdict on the targets that size helps is clearer than noise.
+
+        If all are met, each of them is clear of its bound; else one of those missed is.
+        """
+        verdicts = {t: self._is_clear(t, values) for t, values in trial.figures.items() if t.eases}
+        if trial.eased:
+            return all(verdicts.values())
+        return trial.refused or any(clear for target, clear in verdicts.items() if target in trial.fails)
+
+    def _is_clear(self, target: SizingTarget, values: tuple[float, ...]) -> bool:
+        """Whether the deciding value is a standard deviation of the seeds away from the bound.
+
+        With one seed the deviation is unknown and assumed to be `ASSUMED_NOISE` of the bound.
+        """
+        if not all(map(math.isfinite, values)):
+            return True
+        noise = float(np.std(values, ddof=1)) if len(values) > 1 else ASSUMED_NOISE * target.bound
+        return abs(self.deciding(target, values) - target.bound) >= noise
+
+    def deciding(self, target: SizingTarget, values: tuple[float, ...]) -> float:
+        """Return the value that is compared with the bound: the worst, the mean, or an interval's end."""
+        if self.criterion == EVERY:
+            return self.worst(target, values)
+        found = self.interval(values)
+        if self.criterion == MEAN or not math.isfinite(found.low):
+            return found.estimate
+        return self.worst(target, (found.low, found.high))
+
+    def worst(self, target: SizingTarget, values: tuple[float, ...]) -> float:
+        """Return the value that is nearest to the bound, or misses it most."""
+        return float(np.max(values) if target.relation[0] == "<" else np.min(values))
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +175,7 @@ class SearchCoverage:
         return not self.better and not self.worse
 
 
-class TargetAnswer(TypedDict):
+class TargetAnswer(WrittenKeys):
     """A target.
 
     text : as it was given.
@@ -84,7 +189,7 @@ class TargetAnswer(TypedDict):
     bound: float | None
 
 
-class SeedsOfSearch(TypedDict):
+class SeedsOfSearch(WrittenKeys):
     """The seeds of a search.
 
     count, first : their number, and the first.
@@ -100,7 +205,7 @@ class SeedsOfSearch(TypedDict):
     unit: NotRequired[str]
 
 
-class FigureDifference(TypedDict):
+class FigureDifference(WrittenKeys):
     """A figure at the answer less that of the neighbour, paired by seed.
 
     relative : to the figure of the neighbour.
@@ -118,7 +223,7 @@ class FigureDifference(TypedDict):
     higher: int
 
 
-class FigureOfTrial(TypedDict):
+class FigureOfTrial(WrittenKeys):
     """A figure of a value that was tried.
 
     values : one per seed.
@@ -131,7 +236,7 @@ class FigureOfTrial(TypedDict):
     meets: bool
 
 
-class TrialAnswer(TypedDict):
+class TrialAnswer(WrittenKeys):
     """A size or load that was tried.
 
     why : the target that it misses, or another reason.
@@ -150,11 +255,40 @@ class TrialAnswer(TypedDict):
     runs: list[str]
 
 
-class VariedNumber(TypedDict):
+class VariedNumber(WrittenKeys):
     """The number that is varied, and its value today."""
 
     what: str
     today: int
+
+
+class FoundSize(WrittenKeys):
+    """The answer of a search for a size or a load; `SizeAnswer` has the meanings."""
+
+    format: Literal[1]
+    question: Question
+    found: bool
+    answer: float | None
+    unit: str
+    sentence: str
+    notes: list[str]
+    targets: list[TargetAnswer]
+    criterion: str
+    confidence: float
+    range: Ends
+    today: float | None
+    largest: float | None
+    tried: list[float | None]
+    met: list[float | None]
+    stable: bool | None
+    better: list[float | None]
+    worse: list[float | None]
+    best_of_tried: bool | None
+    every_between_tried: bool
+    monotone: bool
+    seeds: SeedsOfSearch
+    differences: dict[str, FigureDifference]
+    trials: list[TrialAnswer]
 
 
 class AboutSizing(AboutSearch):
@@ -168,7 +302,7 @@ class AboutSizing(AboutSearch):
     reality: NotRequired[RealityAnswer]
 
 
-class SizeAnswer(AboutSizing):
+class SizeAnswer(AboutSizing, FoundSize):
     """The answer of a search for a size or a load, and its inputs.
 
     format : version of this layout.
@@ -203,34 +337,14 @@ class SizeAnswer(AboutSizing):
     reality : the recorded beside the simulated waits of today's machine.
     """
 
-    format: Literal[1]
-    question: Question
-    found: bool
-    answer: float | None
-    unit: str
-    sentence: str
-    notes: list[str]
-    targets: list[TargetAnswer]
-    criterion: str
-    confidence: float
-    range: Ends
-    today: float | None
-    largest: float | None
-    tried: list[float | None]
-    met: list[float | None]
-    stable: bool | None
-    better: list[float | None]
-    worse: list[float | None]
-    best_of_tried: bool | None
-    every_between_tried: bool
-    monotone: bool
-    seeds: SeedsOfSearch
-    differences: dict[str, FigureDifference]
-    trials: list[TrialAnswer]
-
 
 @dataclass(frozen=True)
-class Answer(SearchAnswer):
+class Answer(
+    SearchAnswer,
+    noun="answer",
+    files=("answer.png", "trials.csv", "answer.json"),
+    keys={"question", "answer", "trials"},
+):
     """The answer of `size` or `headroom`, which can be read, printed, drawn and written.
 
     Attributes
@@ -245,10 +359,6 @@ class Answer(SearchAnswer):
     today : the place of today's size or load on the axis.
     about : names and digests of the inputs, and how they were run.
     """
-
-    layout: ClassVar[Layout] = search_layout(
-        "answer", RECORD, (TABLE, FIGURE), frozenset({"question", "answer", "trials"})
-    )
 
     question: Question
     axis: SizeAxis | LoadAxis
@@ -388,85 +498,69 @@ class Answer(SearchAnswer):
         notes = "".join(f"  - {note}\n" for note in self.notes)
         return f"{self.sentence}\n{notes}\n{self.table()}\n"
 
-    def to_dict(self) -> SizeAnswer:
-        """Return the answer as plain data; equal searches give equal data."""
-        coverage, known = self.coverage, self.value is not None
+    def to_dict(self) -> dict[str, Any]:
+        """Return the answer as plain data (`SizeAnswer`); equal searches give equal data."""
+        coverage, rule, known = self.coverage, self.rule, self.value is not None
 
         def numbers(*values: int | None) -> list[float | None]:
             return [None if value is None else self.axis.number(value) for value in values]
 
-        own = {
-            "format": 1,
-            "question": self.question,
-            "found": self.found,
-            "answer": self.number,
-            "unit": self.axis.noun,
-            "sentence": self.sentence,
-            "notes": self.notes,
-            "targets": [
-                {
-                    "text": str(target),
-                    "figure": str(target.figure),
-                    "unit": target.figure.unit,
-                    "relation": target.relation,
-                    "bound": target.bound,
-                }
-                for target in self.rule.targets
+        own = taken(
+            FoundSize,
+            self,
+            format=1,
+            answer=self.number,
+            unit=self.axis.noun,
+            targets=[
+                taken(TargetAnswer, one, text=str(one), figure=str(one.figure), unit=one.figure.unit)
+                for one in rule.targets
             ],
-            "criterion": self.rule.criterion,
-            "confidence": self.rule.confidence,
-            "range": numbers(self.search.low, self.search.high),
-            "today": self.axis.number(self.today),
-            "largest": numbers(self.limit)[0],
-            "tried": numbers(*coverage.tried),
-            "met": numbers(*coverage.met),
-            "stable": coverage.stable if known else None,
-            "better": numbers(*coverage.better),
-            "worse": numbers(*coverage.worse),
-            "best_of_tried": (self.question == SIZE or not coverage.better) if known else None,
-            "every_between_tried": coverage.complete,
-            "monotone": self.search.monotone,
-            "seeds": {
-                **{name: getattr(self.seeds, name) for name in ("count", "first", "block", "shake")},
-                **({} if self.seeds.unit is None else {"unit": self.seeds.unit}),
-            },
-            "differences": {
-                str(target.figure): {
-                    **_mean(found.interval),
-                    **{name: getattr(found, name) for name in _DIFFERENCE},
-                }
+            criterion=rule.criterion,
+            confidence=rule.confidence,
+            range=numbers(self.search.low, self.search.high),
+            today=self.axis.number(self.today),
+            largest=numbers(self.limit)[0],
+            tried=numbers(*coverage.tried),
+            met=numbers(*coverage.met),
+            stable=coverage.stable if known else None,
+            better=numbers(*coverage.better),
+            worse=numbers(*coverage.worse),
+            best_of_tried=(self.question == SIZE or not coverage.better) if known else None,
+            every_between_tried=coverage.complete,
+            monotone=self.search.monotone,
+            seeds=taken(SeedsOfSearch, self.seeds, unit=self.seeds.unit or UNSET),
+            differences={
+                str(target.figure): taken(FigureDifference, found, **_mean(found.interval))
                 for target, found in self.differences.items()
             },
-            "trials": [self._trial(trial) for trial in self.trials.values()],
-        }
-        return cast("SizeAnswer", {**rounded(own, 12, whole=True), **self.about})
+            trials=[
+                taken(
+                    TrialAnswer,
+                    trial,
+                    value=self.axis.number(trial.value),
+                    meets=trial.met,
+                    why=_why(self, trial.value),
+                    offered_load=trial.offered,
+                    example=trial.example or UNSET,
+                    figures={
+                        str(target.figure): {
+                            "values": values,
+                            **_mean(rule.interval(values)),
+                            "meets": target not in trial.fails,
+                        }
+                        for target, values in trial.figures.items()
+                    },
+                    runs=trial.keys,
+                )
+                for trial in self.trials.values()
+            ],
+        )
+        return {**rounded(own, 12, whole=True), **self.about}
 
-    def _trial(self, trial: Evaluation) -> dict[str, Any]:
-        return {
-            "value": self.axis.number(trial.value),
-            "meets": trial.met,
-            "why": _why(self, trial.value),
-            "offered_load": trial.offered,
-            "infeasible": trial.infeasible,
-            **({"example": trial.example} if trial.example else {}),
-            "figures": {
-                str(target.figure): {
-                    "values": values,
-                    **_mean(self.rule.interval(values)),
-                    "meets": target not in trial.fails,
-                }
-                for target, values in trial.figures.items()
-            },
-            "runs": trial.keys,
-        }
-
-    def write_files(self, folder: Path) -> list[str]:
-        """Write ``answer.png`` where matplotlib is, ``trials.csv`` and ``answer.json``."""
+    def write_first(self, path: Path) -> None:
+        """Draw the answer where matplotlib is."""
         with suppress(ConfigError):
-            self.plot(folder / FIGURE)
-        (folder / TABLE).write_bytes(self.to_csv().encode())
-        (folder / RECORD).write_bytes(self.to_json().encode())
-        return [name for name in (FIGURE, TABLE, RECORD) if (folder / name).exists()]
+            self.plot(path)
 
     def plot(self, target: str | Path, *, dpi: int = 144, dark: bool = False) -> None:
         """Draw each target's figure over the size or load into a .png, .svg or .pdf file.
@@ -478,14 +572,7 @@ class Answer(SearchAnswer):
         """
         from simsched.study.search.sizing_figure import save
 
-        title = f"none of {len(self.trials)} {'sizes' if self.question == SIZE else 'loads'} tried"
-        if self.value is not None:  # with the strength of its evidence
-            smallest = self.question == SIZE and self.coverage.complete
-            evidence = "smallest" if smallest else "a threshold"
-            stable = "" if self.coverage.stable else ", not stable"
-            title = f"{self.axis.phrase(self.value)} ({evidence}{stable})"
-        title = f"{', '.join(map(str, self.rule.targets))}: {title}"
-        save(title, self.axis, self.rule, self.trials.values(), self.value, target, dpi=dpi, dark=dark)
+        save(self, target, dpi=dpi, dark=dark)
 
 
 def _mean(found: Interval) -> dict[str, Any]:
@@ -501,7 +588,7 @@ def _size(answer: Answer) -> str:
     here, low = phrase(answer.value), answer.search.low
     text = f"{here}: {_came_to(answer, answer.trials[answer.value])}."
     if answer.beyond is not None:
-        text += f" {_capital(phrase(answer.beyond))}: {_broken(answer, answer.trials[answer.beyond])}."
+        text += f" {phrase(answer.beyond)}: {_broken(answer, answer.trials[answer.beyond])}."
     if answer.limit is not None and answer.limit > answer.value:
         text += f" Up to {phrase(answer.limit)} every size tried meets every target."
     reasons = []
@@ -531,7 +618,7 @@ def _load(answer: Answer) -> str:
     end = ", the upper end of the range" if answer.beyond is None else ""
     takes = f"{phrase(answer.value)}{end}: {_came_to(answer, answer.trials[answer.value])}."
     if answer.beyond is not None:
-        takes += f" {_capital(phrase(answer.beyond))}: {_broken(answer, answer.trials[answer.beyond])}."
+        takes += f" {phrase(answer.beyond)}: {_broken(answer, answer.trials[answer.beyond])}."
     takes += f" {_load_scope(answer)}"
     if answer.value < answer.today and answer.beyond is not None:
         named = ", ".join(map(str, answer.rule.targets))
@@ -587,7 +674,7 @@ def _none(answer: Answer) -> str:
         best, helper = ("smallest size", "a larger machine") if of_size else ("highest load", "less load")
         missed = _broken(answer, answer.trials[nearest])
         return (
-            f"{tried} meets every target ({named}). {_capital(phrase(nearest))} is the {best} tried that "
+            f"{tried} meets every target ({named}). {phrase(nearest)} is the {best} tried that "
             f"meets the targets that {helper} helps to meet, but there {missed}."
         )
     end = search.high if of_size else search.low
@@ -617,7 +704,7 @@ def _value(answer: Answer, target: SizingTarget, values: tuple[float, ...]) -> s
         return f"{worst} with the worst of {answer.seeds.count} seeds"
     found = answer.rule.interval(values)
     mean, low, high = (_shown(target, value) for value in (found.estimate, found.low, found.high))
-    return f"{mean} on average ({_percent(answer)} interval {low} to {high})"
+    return f"{mean} on average ({100 * answer.rule.confidence:g} % interval {low} to {high})"
 
 
 def _broken(answer: Answer, trial: Evaluation) -> str:
@@ -654,7 +741,7 @@ def _noise(answer: Answer, trial: Evaluation) -> Iterator[str]:
             low, high = _shown(target, max(further.low, 0.0)), _shown(target, min(further.high, most))
             yield (
                 f"{target.figure} is within noise of its target: another seed is expected to give "
-                f"between {low} and {high} ({_percent(answer)})"
+                f"between {low} and {high} ({100 * answer.rule.confidence:g} %)"
             )
     noise, shake = "within noise", answer.seeds.shake
     if shake is not None:
@@ -724,14 +811,6 @@ def _shown(target: SizingTarget, value: float) -> str:
 def _bound(target: SizingTarget) -> str:
     words = {"<": "below", ">": "above", "<=": "at most", ">=": "at least"}
     return f"{words[target.relation]} {_shown(target, target.bound)}"
-
-
-def _percent(answer: Answer) -> str:
-    return f"{100 * answer.rule.confidence:g} %"
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def listed(axis: SizeAxis | LoadAxis, values: Iterable[int]) -> str:

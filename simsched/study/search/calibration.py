@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypedDict, cast
+from typing import TYPE_CHECKING, Any, Literal, NotRequired
 
 from simsched import human
-from simsched.declare.answers import rounded
+from simsched.declare.answers import WrittenKeys, rounded, taken
 from simsched.report.metrics.agreement import Agreement
-from simsched.study.runs.study_folder import search_layout
 from simsched.study.search.knobs import KNOBS, LEFT_OUT
 from simsched.study.search.search_answer import AboutSearch, SearchAnswer
 from simsched.text_table import PAGE_WIDTH, fitted_table
@@ -21,12 +20,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from simsched.folders import Layout
     from simsched.report.metrics.intervals import Interval
-    from simsched.study.search.trials import TimeSplit, Trial
-
-RECORD, TABLE, CONFIG = "calibration.json", "settings.csv", "config.toml"
-
+    from simsched.study.search.calibrate import TimeSplit, Trial
 
 #: an error below this is none
 LEAST_ERROR = 0.005
@@ -51,7 +46,7 @@ Estimate = tuple[float | None, float | None, float | None]
 """A value and the ends of its interval; null if they are not known."""
 
 
-class BlocksAnswer(TypedDict):
+class BlocksAnswer(WrittenKeys):
     """The blocks of time: their unit, and their number in each part."""
 
     unit: str
@@ -60,7 +55,7 @@ class BlocksAnswer(TypedDict):
     held_out: int
 
 
-class ErrorsAnswer(TypedDict):
+class ErrorsAnswer(WrittenKeys):
     """The error of the waits in training and on held-out blocks."""
 
     training: Estimate
@@ -78,7 +73,7 @@ class EffectAnswer(ErrorsAnswer):
     run: str
 
 
-class RefusedAnswer(TypedDict):
+class RefusedAnswer(WrittenKeys):
     """Settings that cannot be compared."""
 
     settings: dict[str, str]
@@ -86,26 +81,8 @@ class RefusedAnswer(TypedDict):
     run: str
 
 
-class CalibrationAnswer(AboutSearch):
-    """The result of a calibration, and its inputs.
-
-    format : version of this layout.
-    helps : whether the error of the held-out blocks is smaller, beyond chance.
-    sentence : the result in words.
-    confidence : of intervals.
-    blocks : the blocks of time that choose settings and that test them.
-    error_before, error_after : the error of the configuration as it was given, and of the one to use.
-    gain : by how much the error is smaller with the configuration to use.
-    held_out_before, held_out_after : how near the waits of held-out blocks are to the log.
-    alone : the effect of each setting by itself.
-    steps : the settings that were chosen, one after another, each with its effect beside those before it.
-    without : knob that was chosen: the effect of leaving it out (a loss is negative).
-    untried : knob: why none of its settings was tried.
-    refused : settings that cannot be compared.
-    runs : number of runs.
-    never_ran : number of jobs with a recorded start that never ran.
-    config : the configuration to use (its schema is config).
-    """
+class FoundRules(WrittenKeys):
+    """The result of a calibration; `CalibrationAnswer` has the meanings."""
 
     format: Literal[1]
     helps: bool
@@ -124,11 +101,41 @@ class CalibrationAnswer(AboutSearch):
     refused: list[RefusedAnswer]
     runs: int
     never_ran: int
+
+
+class CalibrationAnswer(AboutSearch, FoundRules):
+    """The result of a calibration, and its inputs.
+
+    format : version of this layout.
+    helps : whether the error of the held-out blocks is smaller, beyond chance.
+    sentence : the result in words.
+    confidence : of intervals.
+    blocks : the blocks of time that choose settings and that test them.
+    error_before, error_after : the error of the configuration as it was given, and of the one to use.
+    gain : by how much the error is smaller with the configuration to use.
+    held_out_before, held_out_after : how near the waits of held-out blocks are to the log.
+    alone : the effect of each setting by itself.
+    steps : the settings that were chosen, one after another, each with its effect beside those before it.
+    without : knob that was chosen: the effect of leaving it out (a loss is negative).
+    untried : knob: why none of its settings was tried.
+    refused : settings that cannot be compared.
+    runs : number of runs.
+    never_ran : number of jobs with a recorded start that never ran.
+    config : the configuration to use (its schema is config).
+    log_use : how the log uses the machine.
+    """
+
     config: dict[str, Any]
+    log_use: NotRequired[str]
 
 
 @dataclass(frozen=True)
-class Calibration(SearchAnswer):
+class Calibration(
+    SearchAnswer,
+    noun="calibration",
+    files=("config.toml", "settings.csv", "calibration.json"),
+    keys={"format", "steps", "config", "blocks"},
+):
     """The result of `calibrate`, which can be read, printed and written.
 
     Attributes
@@ -143,10 +150,6 @@ class Calibration(SearchAnswer):
     refused : trials that cannot be compared.
     runs : number of runs.
     """
-
-    layout: ClassVar[Layout] = search_layout(
-        "calibration", RECORD, (TABLE, CONFIG), frozenset({"format", "steps", "config", "blocks"})
-    )
 
     split: TimeSplit
     confidence: float
@@ -173,12 +176,61 @@ class Calibration(SearchAnswer):
 
     @property
     def sentence(self) -> str:
-        """The result in a few sentences."""
-        return _sentence(self)
+        """The result in a few sentences: whether the settings help on held-out blocks, and the rest."""
+        weeks = f"the {self.split.held_out} held-out {self.split.unit}s"
+        before, after, gain = self.before.held_out, self.after.held_out, self.gain.held_out
+        if not self.steps and before.estimate < LEAST_ERROR:
+            text = f"The run as given has the waits of the log on {weeks}."
+        elif not self.steps and (passed := _beyond_chance(self)) is not None:
+            text = f"No setting passes the rule: the error on {weeks} is {before.estimate:.2f}. {passed}"
+        elif not self.steps:
+            nothing = "Nothing that was tried" if self.runs > 1 else "No setting could be tried, so nothing"
+            text = f"{nothing} explains the difference: the error on {weeks} is {before.estimate:.2f}."
+        else:
+            change = f"from {before.estimate:.2f} to {after.estimate:.2f} (gain {_signed(gain.estimate)}, "
+            change += f"{human.share(self.confidence)} between {_signed(gain.low)} and {_signed(gain.high)})"
+            text = f"The error on {weeks} falls {change}: {self.final.label}."
+            if not self.helps:
+                chosen = f"Settings that help in training ({self.final.label})"
+                text = f"{chosen} do not help beyond chance on {weeks}: their error goes {change}."
+        return f"{text} {_unexplained(self)}"
 
     def text(self) -> str:
         """Return the whole result for a terminal."""
-        return _page(self)
+        split, never = self.split, self.base.never_ran
+        runs = "1 run" if self.runs == 1 else f"{self.runs} runs"
+        used = f"{split.training} {split.unit}s choose, the {split.held_out} {split.unit}s after them test"
+        blocks = [f"{runs}; the first {split.unit} is left out, {used}"]
+        if never:
+            jobs, are = ("1 job", "is") if never == 1 else (f"{never:,} jobs", "are")
+            blocks.append(f"{jobs} with a recorded start never ran in the simulation and {are} not compared")
+        parts = [self.sentence, "\n".join(blocks), _errors(self)]
+        if self.alone:
+            ranked = sorted(self.alone, key=lambda effect: -effect.training.estimate)
+            rows = [[effect.trial.label, *_gains(effect)] for effect in ranked[:MOST_ROWS]]
+            text = fitted_table(["one at a time", "gain in training", "gain held out"], rows, PAGE_WIDTH)
+            rest = len(ranked) - MOST_ROWS
+            parts.append(text + (f"\n… and {rest} more settings that help less" if rest > 0 else ""))
+        if self.steps:
+            rows = []
+            for effect in self.steps:
+                knob, setting = effect.trial.choice[-1]
+                less = self.without.get(knob)
+                lost = human.MISSING if less is None else _signed(-less.held_out.estimate)
+                rows.append([f"{knob}: {setting.label}", *_gains(effect), lost])
+            head = ["together, one after another", "gain in training", "gain held out", "lost without it"]
+            parts.append(fitted_table(head, rows, PAGE_WIDTH, ["lost without it"]))
+        meanings = {knob.name: knob.meaning for knob in KNOBS}
+        untried = [
+            f"not tried: {knob} ({meanings[knob]}): {reason}"
+            for knob, reason in self.untried.items()
+            if reason != LEFT_OUT
+        ]
+        left_out = [knob for knob, reason in self.untried.items() if reason == LEFT_OUT]
+        untried += [f"{LEFT_OUT}: {', '.join(left_out)}"] if left_out else []
+        refused = [f"cannot be compared: {one.label}: {one.refused}" for one in self.refused[:MOST_ROWS]]
+        parts += ["\n".join(lines) for lines in (untried, refused) if lines]
+        return "\n\n".join(parts) + "\n"
 
     @property
     def config(self) -> dict[str, Any]:
@@ -217,50 +269,34 @@ class Calibration(SearchAnswer):
             names += [f"{part}_error", f"{part}_gain", f"{part}_gain_low", f"{part}_gain_high"]
         return pd.DataFrame(rows, columns=[*names, "refused"])
 
-    def to_dict(self) -> CalibrationAnswer:
-        """Return the result as plain data; equal ones give equal data."""
-        own = {
-            "format": 1,
-            "helps": self.helps,
-            "sentence": self.sentence,
-            "confidence": self.confidence,
-            "blocks": {name: getattr(self.split, name) for name in BlocksAnswer.__annotations__},
-            "error_before": _errors_of(self.before),
-            "error_after": _errors_of(self.after),
-            "gain": _effect(self.gain),
-            "held_out_before": self.base.agreement and self.base.agreement.to_dict(),
-            "held_out_after": self.final.agreement and self.final.agreement.to_dict(),
-            "alone": [_effect(effect) for effect in self.alone],
-            "steps": [_effect(effect) for effect in self.steps],
-            "without": {knob: _effect(effect) for knob, effect in self.without.items()},
-            "untried": dict(self.untried),
-            "refused": [
-                {"settings": _choice(trial), "reason": trial.refused, "run": trial.key}
-                for trial in self.refused
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as plain data (`CalibrationAnswer`); equal ones give equal data."""
+        own = taken(
+            FoundRules,
+            self,
+            format=1,
+            blocks=taken(BlocksAnswer, self.split),
+            error_before=_errors_of(self.before),
+            error_after=_errors_of(self.after),
+            gain=_effect(self.gain),
+            held_out_before=self.base.agreement and self.base.agreement.to_dict(),
+            held_out_after=self.final.agreement and self.final.agreement.to_dict(),
+            alone=[_effect(effect) for effect in self.alone],
+            steps=[_effect(effect) for effect in self.steps],
+            without={knob: _effect(effect) for knob, effect in self.without.items()},
+            refused=[
+                {"settings": one.settings, "reason": one.refused, "run": one.key} for one in self.refused
             ],
-            "runs": self.runs,
-            "never_ran": self.base.never_ran,
-        }
-        return cast("CalibrationAnswer", {**rounded(own), "config": self.config, **self.about})
+            never_ran=self.base.never_ran,
+        )
+        return {**rounded(own), "config": self.config, **self.about}
 
-    def write_files(self, folder: Path) -> list[str]:
-        """Write ``config.toml``, ``settings.csv`` and ``calibration.json``."""
-        (folder / CONFIG).write_bytes(config_text(self).encode())
-        (folder / TABLE).write_bytes(self.to_csv().encode())
-        (folder / RECORD).write_bytes(self.to_json().encode())
-        return [CONFIG, TABLE, RECORD]
+    def write_first(self, path: Path) -> None:
+        """Write the configuration to use as TOML, with the result as comments."""
+        import tomli_w
 
-
-def config_text(found: Calibration) -> str:
-    """Return the configuration to use as TOML, with the result as comments."""
-    import tomli_w
-
-    lines = "".join(f"# {line}\n" for line in found.sentence.split(". "))
-    return f"{lines}\n{tomli_w.dumps(found.config)}"
-
-
-def _choice(trial: Trial) -> dict[str, str]:
-    return {knob: setting.label for knob, setting in trial.choice}
+        lines = "".join(f"# {line}\n" for line in self.sentence.split(". "))
+        path.write_bytes(f"{lines}\n{tomli_w.dumps(self.config)}".encode())
 
 
 def _errors_of(effect: Effect) -> dict[str, Any]:
@@ -269,35 +305,10 @@ def _errors_of(effect: Effect) -> dict[str, Any]:
 
 
 def _effect(effect: Effect) -> dict[str, Any]:
-    return {"settings": _choice(effect.trial), **_errors_of(effect), "run": effect.trial.key}
+    return {"settings": effect.trial.settings, **_errors_of(effect), "run": effect.trial.key}
 
 
 # ------------------------------------------------------------ the words
-
-
-def _sentence(found: Calibration) -> str:
-    """Return whether the settings help on held-out blocks, and the unexplained rest."""
-    weeks = f"the {found.split.held_out} held-out {found.split.unit}s"
-    before, after, gain = found.before.held_out, found.after.held_out, found.gain.held_out
-    if not found.steps and before.estimate < LEAST_ERROR:
-        text = f"The run as given has the waits of the log on {weeks}."
-    elif not found.steps and (passed := _beyond_chance(found)) is not None:
-        text = f"No setting passes the rule: the error on {weeks} is {before.estimate:.2f}. {passed}"
-    elif not found.steps:
-        nothing = "Nothing that was tried" if found.runs > 1 else "No setting could be tried, so nothing"
-        text = f"{nothing} explains the difference: the error on {weeks} is {before.estimate:.2f}."
-    else:
-        change = f"from {before.estimate:.2f} to {after.estimate:.2f}"
-        inside = f"{human.share(found.confidence)} between {_signed(gain.low)} and {_signed(gain.high)}"
-        if found.helps:
-            text = f"The error on {weeks} falls {change} (gain {_signed(gain.estimate)}, {inside}): "
-            text += f"{found.final.label}."
-        else:
-            text = (
-                f"Settings that help in training ({found.final.label}) do not help beyond chance on {weeks}: "
-                f"their error goes {change} (gain {_signed(gain.estimate)}, {inside})."
-            )
-    return f"{text} {_unexplained(found)}"
 
 
 def _beyond_chance(found: Calibration) -> str | None:
@@ -342,44 +353,6 @@ def _unexplained(found: Calibration) -> str:
         f"{human.share(1 - left.twofold)} of the jobs still wait more than twice, or less than half, as long "
         "as in the log, for reasons that it does not record or that no knob here stands for."
     )
-
-
-def _page(found: Calibration) -> str:
-    """Return the whole result for a terminal."""
-    split, never = found.split, found.base.never_ran
-    runs = "1 run" if found.runs == 1 else f"{found.runs} runs"
-    used = f"{split.training} {split.unit}s choose, the {split.held_out} {split.unit}s after them test"
-    blocks = [f"{runs}; the first {split.unit} is left out, {used}"]
-    if never:
-        jobs, are = ("1 job", "is") if never == 1 else (f"{never:,} jobs", "are")
-        blocks.append(f"{jobs} with a recorded start never ran in the simulation and {are} not compared")
-    parts = [_sentence(found), "\n".join(blocks), _errors(found)]
-    if found.alone:
-        ranked = sorted(found.alone, key=lambda effect: -effect.training.estimate)
-        rows = [[effect.trial.label, *_gains(effect)] for effect in ranked[:MOST_ROWS]]
-        text = fitted_table(["one at a time", "gain in training", "gain held out"], rows, PAGE_WIDTH)
-        rest = len(ranked) - MOST_ROWS
-        parts.append(text + (f"\n… and {rest} more settings that help less" if rest > 0 else ""))
-    if found.steps:
-        rows = []
-        for effect in found.steps:
-            knob, setting = effect.trial.choice[-1]
-            less = found.without.get(knob)
-            lost = human.MISSING if less is None else _signed(-less.held_out.estimate)
-            rows.append([f"{knob}: {setting.label}", *_gains(effect), lost])
-        head = ["together, one after another", "gain in training", "gain held out", "lost without it"]
-        parts.append(fitted_table(head, rows, PAGE_WIDTH, ["lost without it"]))
-    meanings = {knob.name: knob.meaning for knob in KNOBS}
-    untried = [
-        f"not tried: {knob} ({meanings[knob]}): {reason}"
-        for knob, reason in found.untried.items()
-        if reason != LEFT_OUT
-    ]
-    left_out = [knob for knob, reason in found.untried.items() if reason == LEFT_OUT]
-    untried += [f"{LEFT_OUT}: {', '.join(left_out)}"] if left_out else []
-    refused = [f"cannot be compared: {one.label}: {one.refused}" for one in found.refused[:MOST_ROWS]]
-    parts += ["\n".join(lines) for lines in (untried, refused) if lines]
-    return "\n\n".join(parts) + "\n"
 
 
 def _errors(found: Calibration) -> str:

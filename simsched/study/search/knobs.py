@@ -91,6 +91,10 @@ class Knob:
         return [setting for setting in each if setting.changes(options)]
 
 
+_DEPTHS = {f"the first {depth} jobs": {POLICY_OPTIONS: {"queue_depth": depth}} for depth in (5, 20, 50, 100)}
+_EPILOGS = {value: {"epilog": value} for value in ("30s", "2m", "5m", "15m")}
+
+
 def _policies(_: LogFacts, __: Options) -> Settings:
     tried: Sequence[tuple[str, str, Options]] = (
         ("fcfs", "fcfs", {}),
@@ -101,10 +105,6 @@ def _policies(_: LogFacts, __: Options) -> Settings:
         ("conservative", "conservative", {}),
     )
     return {label: {QUEUE_POLICY: name, POLICY_OPTIONS: own} for label, name, own in tried}
-
-
-def _depths(_: LogFacts, __: Options) -> Settings:
-    return {f"the first {depth} jobs": {POLICY_OPTIONS: {"queue_depth": depth}} for depth in (5, 20, 50, 100)}
 
 
 def _backfills(_: LogFacts, options: Options) -> Settings:
@@ -204,10 +204,6 @@ def _graces(facts: LogFacts, options: Options) -> Settings | str:
     return {value: {"kill-grace": value} for value in ("1m", "5m", "15m")}
 
 
-def _epilogs(_: LogFacts, __: Options) -> Settings:
-    return {value: {"epilog": value} for value in ("30s", "2m", "5m", "15m")}
-
-
 def _capacities(facts: LogFacts, _: Options) -> Settings:
     """Return shares of the nodes that are down: all the time, or between jobs that need them.
 
@@ -245,14 +241,14 @@ def _outages(facts: LogFacts, ranks: str, *, always: bool) -> Options:
 KNOBS: tuple[Knob, ...] = (
     Knob("queue-policy", "the queue policy and its reservations", _policies),
     Knob("backfill", "Slurm's backfill: its depth, window and interval", _backfills),
-    Knob("depth", "the number of waiting jobs that are considered", _depths),
+    Knob("depth", "the number of waiting jobs that are considered", lambda *_: _DEPTHS),
     Knob("order", "the order of waiting jobs", _orders),
     Knob("queue-priority", "priorities of the queues, by their waits in training", _queue_priorities),
     Knob("priority", "multifactor priorities", _priorities),
     Knob("user-limits", "what a user may run at a time, as the log keeps it", _user_limits),
     Knob("overrun", "whether jobs are ended at their limit", _overruns),
     Knob("kill-grace", "the time between the limit of a job and its end", _graces),
-    Knob("epilog", "the time between two jobs on a node", _epilogs),
+    Knob("epilog", "the time between two jobs on a node", lambda *_: _EPILOGS),
     Knob("capacity", "nodes that were down", _capacities),
 )
 
@@ -295,7 +291,6 @@ class LogFacts:
     users : number of users.
     urgencies : number of different urgencies.
     overruns : number of jobs that ran beyond their limit.
-    limits : number of jobs with a limit.
     user_jobs, user_cores : jobs and cores of a user in use after each start of a training job, sorted.
     idle : the share of the machine that stayed idle although a waiting job fitted it, in the training time.
     begin, end : the first and the last submission (s).
@@ -308,7 +303,6 @@ class LogFacts:
     users: int
     urgencies: int
     overruns: int
-    limits: int
     cores: int
     user_jobs: Sequence[int]
     user_cores: Sequence[int]
@@ -321,7 +315,6 @@ class LogFacts:
         """Return the facts of a log on a machine."""
         index = cluster.index
         cores = index.totals.get("core") or len(index)
-        limited = [job for job in jobs if job.duration is not None]
         return cls(
             len(index),
             tuple(sorted(index.ordinal_of_rank)),
@@ -329,8 +322,7 @@ class LogFacts:
             _waits_of_queues(training) if all(job.queue for job in jobs) else {},
             len({job.user for job in jobs if job.user is not None}),
             len({job.urgency for job in jobs}),
-            sum((job.runtime or 0) > (job.duration or 0) for job in limited),
-            len(limited),
+            sum(job.duration is not None and (job.runtime or 0) > job.duration for job in jobs),
             cores,
             *_use_by_user(training),
             _idle_share(training, cores),

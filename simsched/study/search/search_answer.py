@@ -6,8 +6,9 @@ import json
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from simsched.declare.answers import WrittenKeys, meaning
+from simsched.declare.answers import WrittenKeys, meaning, taken
 from simsched.folders import StagedFolder
+from simsched.study.study_folder import search_layout
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -54,10 +55,16 @@ class SearchAnswer(ABC):
 
     Attributes
     ----------
-    layout : the files of its directory, by which an earlier answer is recognized.
+    files : the files of its directory: the first, the table, and the record, which is written last.
+    layout : the layout of the directory, by which an earlier answer is recognized.
     """
 
+    files: ClassVar[tuple[str, str, str]]
     layout: ClassVar[Layout]
+
+    def __init_subclass__(cls, *, noun: str, files: tuple[str, str, str], keys: set[str]) -> None:
+        """State the name of such answers, their files, and the keys by which their record is recognized."""
+        cls.files, cls.layout = files, search_layout(noun, files, keys)
 
     @abstractmethod
     def __bool__(self) -> bool:
@@ -82,8 +89,8 @@ class SearchAnswer(ABC):
         """Return the answer as plain data; equal searches give equal data."""
 
     @abstractmethod
-    def write_files(self, folder: Path) -> list[str]:
-        """Write the files of the answer into a folder, the record last, and return their names."""
+    def write_first(self, path: Path) -> None:
+        """Write the first of the files, if that is possible."""
 
     def to_json(self) -> str:
         """Return `to_dict` as JSON text."""
@@ -119,20 +126,21 @@ class SearchAnswer(ABC):
 
     def finish(self, staged: StagedFolder) -> list[Path]:
         """Write the answer into a staged folder, give the folder its name, and return the files."""
-        names = self.write_files(staged.work)
+        first, table, record = (staged.work / name for name in self.files)
+        self.write_first(first)
+        table.write_bytes(self.to_csv().encode())
+        record.write_bytes(self.to_json().encode())
         path = staged.finish()
-        return [path / name for name in names]
+        return [path / name for name in self.files if (path / name).exists()]
 
 
 def about_of(base: RunTask, **more: Any) -> Any:
     """Return an `AboutSearch` with `more`: the names and digests of inputs, and how they were run."""
-    return {
-        **more,
-        "inputs": [
-            {"role": role, "name": source.name, "sha256": source.sha256, "reading": dict(source.reading)}
-            for role, source in (("cluster", base.cluster), ("workload", base.workload))
-        ],
-        "transforms": list(base.transforms),
-        "options": dict(base.options),
-        "measure": {"warm_up": base.measure.warm_up, "drain": base.measure.drain},
-    }
+    sources = {"cluster": base.cluster, "workload": base.workload}
+    inputs = [
+        taken(InputOfSearch, one, role=role, reading=dict(one.reading)) for role, one in sources.items()
+    ]
+    transforms, options = list(base.transforms), dict(base.options)
+    measure = taken(MeasuredJobs, base.measure)
+    about = taken(AboutSearch, base, inputs=inputs, transforms=transforms, options=options, measure=measure)
+    return {**more, **about}

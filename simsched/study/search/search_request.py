@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from simsched.arguments import check, check_callable, check_path, texts, wrong
+from simsched.arguments import check, check_callable, check_path, check_whole, texts, wrong
+from simsched.declare.flags import field, flag
 from simsched.declare.kinds import HIDDEN, ValueKind, number, text, whole
 from simsched.declare.table import Declared, fields_of
 from simsched.errors import ConfigError
@@ -32,6 +33,16 @@ def _length(value: Any, where: str) -> str | float:
     return value
 
 
+def _checked(valid: Callable[[str, Any], None]) -> Callable[[Any, str], Any]:
+    """Return the reader of values that a check of arguments accepts."""
+
+    def read(value: Any, where: str) -> Any:
+        valid(where, value)
+        return value
+
+    return read
+
+
 TARGETS = ValueKind(
     lambda value, _: parse_targets(value),
     {"type": ["string", "array"], "description": "one or several targets, such as p95_wait<=1h"},
@@ -39,6 +50,10 @@ TARGETS = ValueKind(
 )
 Seconds = Annotated[float, ValueKind(lambda value, where: parse_duration(value, where=where), DURATION)]
 Length = Annotated[Any, ValueKind(_length, DURATION)]
+Count = Annotated[int | None, ValueKind(_checked(check_whole), {"type": "integer"})]
+Real = Annotated[
+    float, ValueKind(_checked(partial(check, kinds=float | int, expected="a number")), {"type": "number"})
+]
 
 
 class WorkerPlaces(Declared, frozen=True, kw_only=True):
@@ -73,6 +88,8 @@ class SearchRequest(WorkerPlaces, frozen=True, kw_only=True):
     runs : folder that keeps the run directories.
     progress : a function that is called after each evaluation; that of `calibrate` gets the number of runs
         that are done, and of those known to come.
+    log_use : a function that is called once with the workload as it was read; returns the sentence on its
+        use, which the answer records.
     """
 
     cluster: Hidden
@@ -84,6 +101,7 @@ class SearchRequest(WorkerPlaces, frozen=True, kw_only=True):
     options: Hidden = None
     runs: Hidden = None
     progress: Hidden = None
+    log_use: Hidden = None
 
     @classmethod
     def of(
@@ -145,11 +163,20 @@ class SearchRequest(WorkerPlaces, frozen=True, kw_only=True):
             measure=measure or Measure(),
         )
 
+    def use_of(self, base: RunTask) -> dict[str, str]:
+        """Return the sentence on the use of the log, if there is one; a model is not a log."""
+        if self.log_use is None or base.workload.kind == MODEL:
+            return {}
+        from simsched.study.runs.input_cache import INPUTS
+
+        sentence = self.log_use(INPUTS.workload(base.changed(transforms=())))
+        return {"log_use": sentence} if sentence else {}
+
 
 @contextmanager
 def opened(request: WorkerPlaces, *bases: RunTask) -> Iterator[Workers]:
     """Open the workers of a request and send them the inputs of its runs."""
-    from simsched.study.runs.worker_pools import open_workers
+    from simsched.study.runs.workers import open_workers
 
     with open_workers(**request.places) as workers:
         workers.send([source for base in bases for source in (base.cluster, base.workload)])
@@ -174,8 +201,6 @@ class SizingRequest(SearchRequest, frozen=True, kw_only=True):
     warm_up : ignore jobs submitted in this first time, such as 3d.
     drain : ignore jobs submitted in this last time.
     allow_infeasible : ignore jobs that can never run on the machine.
-    log_use : a function that is called once with the workload as it was read; returns the sentence on its
-        use, which the answer records.
     """
 
     targets: Annotated[tuple[SizingTarget, ...], TARGETS]
@@ -189,7 +214,33 @@ class SizingRequest(SearchRequest, frozen=True, kw_only=True):
     warm_up: Seconds = 0.0
     drain: Seconds = 0.0
     allow_infeasible: bool = False
-    log_use: Hidden = None
+
+
+class SizeRequest(SizingRequest, frozen=True, kw_only=True):
+    """The options of `size`.
+
+    grow : vary this number: nodes (default), the nodes of a group (a property, the common part of names,
+        a hostlist), gpus or cores per node, or a value of a recipe (groups[0].count).
+    least : smallest size to try (default 1).
+    most : largest size to try (default 16 times today's).
+    """
+
+    grow: Annotated[Any, flag("WHAT")] = "nodes"
+    least: Count = field(name="min", default=None)
+    most: Count = field(name="max", default=None)
+
+
+class LoadRequest(SizingRequest, frozen=True, kw_only=True):
+    """The options of `headroom`.
+
+    step : precision, as a multiple of the load (default 0.01).
+    least : lowest load to try (default 0.1).
+    most : highest load to try (default 10).
+    """
+
+    step: Real = 0.01
+    least: Real = field(name="min", default=0.1)
+    most: Real = field(name="max", default=10.0)
 
 
 class CalibrationRequest(SearchRequest, frozen=True, kw_only=True):

@@ -10,11 +10,12 @@ import numpy as np
 from simsched import human
 from simsched.report import palette
 from simsched.report.figures.figures import matplotlib_figures, plain_log_axis, save_figure, stamp_of
+from simsched.study.search.answer import SIZE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
-    from simsched.study.search.evaluation import AcceptanceRule, Evaluation
+    from simsched.study.search.answer import AcceptanceRule, Answer, Evaluation
     from simsched.study.search.size_axis import LoadAxis, SizeAxis
     from simsched.study.spec.target import SizingTarget
 
@@ -23,20 +24,8 @@ WIDE = 20.0
 HEIGHT, WIDTH = 3.2, 8.0
 
 
-def save(
-    title: str,
-    axis: SizeAxis | LoadAxis,
-    rule: AcceptanceRule,
-    trials: Iterable[Evaluation],
-    answer: int | None,
-    target: str | Path,
-    *,
-    dpi: int = 144,
-    dark: bool = False,
-) -> None:
-    """Draw the targets of a rule into a .png, .svg or .pdf file; equal trials give equal bytes.
-
-    `answer` is the place of the answer on the axis, if there is one.
+def save(answer: Answer, target: str | Path, *, dpi: int = 144, dark: bool = False) -> None:
+    """Draw the targets of an answer into a .png, .svg or .pdf file; equal trials give equal bytes.
 
     Raises
     ------
@@ -45,18 +34,18 @@ def save(
     """
     path = Path(target)
     stamp = stamp_of(path, dpi)
-    tried = sorted(trials, key=lambda trial: trial.value)
+    axis, targets = answer.axis, answer.rule.targets
+    tried = sorted(answer.trials.values(), key=lambda trial: trial.value)
     drawn = [trial for trial in tried if trial.figures]
     refused = [axis.number(trial.value) for trial in tried if trial.refused]
     with matplotlib_figures(dark) as figure_class:
-        figure = figure_class(figsize=(WIDTH, 0.6 + HEIGHT * len(rule.targets)))
-        rows = figure.subplots(len(rule.targets), 1, sharex=True, squeeze=False)[:, 0]
-        for axes, one in zip(rows, rule.targets, strict=True):
-            _draw(axes, one, rule, axis, drawn)
-            if answer is not None:
-                number = axis.number(answer)
-                axes.axvline(number, color=palette.GREEN, ls=":", lw=1.5,
-                             label=f"answer: {human.number(number)} {axis.noun}")  # fmt: skip
+        figure = figure_class(figsize=(WIDTH, 0.6 + HEIGHT * len(targets)))
+        rows = figure.subplots(len(targets), 1, sharex=True, squeeze=False)[:, 0]
+        for axes, one in zip(rows, targets, strict=True):
+            _draw(axes, one, answer.rule, axis, drawn)
+            if answer.number is not None:
+                axes.axvline(answer.number, color=palette.GREEN, ls=":", lw=1.5,
+                             label=f"answer: {human.number(answer.number)} {axis.noun}")  # fmt: skip
             for place, number in enumerate(refused):
                 axes.axvline(number, color=palette.GREY, lw=1,
                              label="_nolegend_" if place else "some job never fits")  # fmt: skip
@@ -66,8 +55,19 @@ def save(
         if numbers and min(numbers) > 0 and max(numbers) > WIDE * min(numbers):
             rows[-1].set_xscale("log")
             plain_log_axis(rows[-1].xaxis)
-        rows[0].set_title(title)
+        rows[0].set_title(_title(answer))
         save_figure(figure, path, dpi, stamp)
+
+
+def _title(answer: Answer) -> str:
+    """Return the targets and the answer, with the strength of its evidence."""
+    text = f"none of {len(answer.trials)} {'sizes' if answer.question == SIZE else 'loads'} tried"
+    if answer.value is not None:
+        smallest = answer.question == SIZE and answer.coverage.complete
+        evidence = "smallest" if smallest else "a threshold"
+        stable = "" if answer.coverage.stable else ", not stable"
+        text = f"{answer.axis.phrase(answer.value)} ({evidence}{stable})"
+    return f"{', '.join(map(str, answer.rule.targets))}: {text}"
 
 
 def _draw(

@@ -66,29 +66,6 @@ class Probe:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class Search:
-    """The result of a search.
-
-    Attributes
-    ----------
-    low, high : the range that was searched, both ends included.
-    answer : the smallest number tried that meets the condition (from `floor` on); None if none does.
-        The number below it was tried and fails, unless it is out of range.
-    probes : every probe, in the order in which they were made; each number once.
-    """
-
-    low: int
-    high: int
-    answer: int | None
-    probes: tuple[Probe, ...]
-
-    @property
-    def monotone(self) -> bool:
-        """Whether every number from the answer on meets the condition, and none below it, of those tried."""
-        return self.answer is None or all(p.met == (p.value >= self.answer) for p in self.probes)
-
-
 def smallest(
     met: Callable[[int], bool],
     low: int,
@@ -133,14 +110,23 @@ def smallest(
     """
     if low > high:
         raise ConfigError(f"the range {low:,} to {high:,} is empty", expected="the smaller number first")
+    search = Search(met, low, high, scan or Scan(), low if floor is None else floor, expect)
     first = min(max((low + high) // 2 if start is None else start, low), high)
-    state = _SearchState(met, low, high, scan or Scan(), low if floor is None else floor, expect)
-    return state.run(first, step or max(1, first // 8))
+    search.run(first, step or max(1, first // 8))
+    return search
 
 
 @dataclass(slots=True)
-class _SearchState:
-    """The state of a search: every number that was tried."""
+class Search:
+    """A search, and its result.
+
+    Attributes
+    ----------
+    low, high : the range that was searched, both ends included.
+    tried : number → its probe, in the order in which they were made.
+    answer : the smallest number tried that meets the condition (from `floor` on); None if none does.
+        The number below it was tried and fails, unless it is out of range.
+    """
 
     met: Callable[[int], bool]
     low: int
@@ -148,51 +134,61 @@ class _SearchState:
     scan: Scan
     floor: int
     expect: Callable[[int | None], None] | None
-    probes: dict[int, Probe] = field(default_factory=dict)
+    tried: dict[int, Probe] = field(default_factory=dict)
+    answer: int | None = None
 
-    def probe(self, value: int, why: str, left: int | None = None) -> bool:
-        if value not in self.probes:
+    @property
+    def probes(self) -> tuple[Probe, ...]:
+        """Every probe, in the order in which they were made; each number once."""
+        return tuple(self.tried.values())
+
+    @property
+    def monotone(self) -> bool:
+        """Whether every number from the answer on meets the condition, and none below it, of those tried."""
+        return self.answer is None or all(p.met == (p.value >= self.answer) for p in self.probes)
+
+    def _probe(self, value: int, why: str, left: int | None = None) -> bool:
+        if value not in self.tried:
             if self.expect:
                 self.expect(left)
-            self.probes[value] = Probe(value, bool(self.met(value)), why)
-        return self.probes[value].met
+            self.tried[value] = Probe(value, bool(self.met(value)), why)
+        return self.tried[value].met
 
-    def run(self, first: int, step: int) -> Search:
-        threshold = self.halved(*self.bracket(first, step))
-        answer = threshold
+    def run(self, first: int, step: int) -> None:
+        """Search from a number with a first stride."""
+        threshold = self.answer = self._halved(*self._bracket(first, step))
         if self.scan.most:
-            answer = self.scanned_down(self.high + 1 if threshold is None else threshold)
-            if answer is not None:
-                self.scan_up(answer)
-        return Search(self.low, self.high, answer, tuple(self.probes.values()))
+            self.answer = self._scanned_down(self.high + 1 if threshold is None else threshold)
+            if self.answer is not None:
+                self._scan_up(self.answer)
 
-    def bracket(self, first: int, step: int) -> tuple[int, int]:
+    def _bracket(self, first: int, step: int) -> tuple[int, int]:
         """Return a number that fails and a larger one that meets; beyond the range both are assumed."""
         at = first
-        if self.probe(first, START):
+        if self._probe(first, START):
             while at > self.low:
                 # Half at most: a much too small machine takes long to simulate and gives little information.
                 above, at, step = at, max(self.low, at - step, at // 2 if at > 0 else self.low), 2 * step
-                if not self.probe(at, BRACKET):
+                if not self._probe(at, BRACKET):
                     return at, above
             return self.low - 1, self.low
         while at < self.high:
             below, at, step = at, min(self.high, at + step), 2 * step
-            if self.probe(at, BRACKET):
+            if self._probe(at, BRACKET):
                 return below, at
         return self.high, self.high + 1
 
-    def halved(self, fails: int, meets: int) -> int | None:
+    def _halved(self, fails: int, meets: int) -> int | None:
         while meets - fails > 1:
             middle = (fails + meets) // 2
             left = (meets - fails - 1).bit_length() - 1 + 2 * self.scan.calm
-            if self.probe(middle, HALVING, left):
+            if self._probe(middle, HALVING, left):
                 meets = middle
             else:
                 fails = middle
         return meets if meets <= self.high else None
 
-    def scanned_down(self, threshold: int) -> int | None:
+    def _scanned_down(self, threshold: int) -> int | None:
         """Try numbers below a threshold; return the smallest that meets, the threshold included.
 
         If one meets, halving begins again from there and gives the next threshold.
@@ -201,34 +197,34 @@ class _SearchState:
         distance, calm, tried = 1, 0, 0
         while calm < self.scan.calm and tried < self.scan.most and threshold - distance >= self.low:
             at = threshold - distance
-            if not self.probe(at, SCAN, 2 * self.scan.calm - calm - 1):
+            if not self._probe(at, SCAN, 2 * self.scan.calm - calm - 1):
                 calm = calm + 1 if self.scan.clear(at) else 0
                 distance += self.scan.stride(distance)
                 tried += 1
                 continue
-            threshold = self.threshold_from(at)
+            threshold = self._threshold_from(at)
             answer = threshold if threshold >= self.floor else answer
             distance, calm, tried = 1, 0, 0
         return answer
 
-    def threshold_from(self, meets: int) -> int:
+    def _threshold_from(self, meets: int) -> int:
         """Return a number that meets and whose lower neighbour fails, from one that meets downwards."""
-        failing = [n for n, probe in self.probes.items() if n < meets and not probe.met]
-        found = self.halved(max(failing, default=self.low - 1), meets)
+        failing = [n for n, probe in self.tried.items() if n < meets and not probe.met]
+        found = self._halved(max(failing, default=self.low - 1), meets)
         assert found is not None  # it is at most `meets`
         return found
 
-    def scan_up(self, threshold: int) -> None:
+    def _scan_up(self, threshold: int) -> None:
         """Try numbers above a threshold to see whether one fails."""
         distance = 1
         calm = tried = 0
         while calm < self.scan.calm and tried < self.scan.most and threshold + distance <= self.high:
             at = threshold + distance
             tried += 1
-            agrees = self.probe(at, SCAN, self.scan.calm - calm - 1)
+            agrees = self._probe(at, SCAN, self.scan.calm - calm - 1)
             calm = calm + 1 if agrees and self.scan.clear(at) else 0
             distance += self.scan.stride(distance)
         for share in self.scan.far:
             at = threshold + int(share * threshold)
             if threshold + distance <= at <= self.high:  # it is beyond the scan
-                self.probe(at, SCAN)
+                self._probe(at, SCAN)

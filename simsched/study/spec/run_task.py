@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired
 
 import msgspec
 
-from simsched.declare.answers import WrittenKeys, json_of
+from simsched.declare.answers import UNSET, WrittenKeys, json_of, taken
 from simsched.declare.kinds import HIDDEN, ValueKind
 from simsched.declare.table import Declared
 from simsched.errors import ConfigError, SimschedError
@@ -121,12 +121,8 @@ class TaskInput:
 
     def identity(self) -> InputIdentity:
         """Return the fields that influence the result."""
-        found: InputIdentity = {"kind": "model" if self.kind == MODEL else "content", "sha256": self.sha256}
-        if self.reading:
-            found["reading"] = dict(self.reading)
-        if self.parts:
-            found["parts"] = dict(self.parts)
-        return found
+        given = {name: dict(getattr(self, name)) or UNSET for name in ("reading", "parts")}
+        return taken(InputIdentity, self, kind=MODEL if self.kind == MODEL else "content", **given)
 
 
 def parts_of(path: Path, as_: str | None = None) -> dict[str, Path]:
@@ -216,10 +212,7 @@ class Measure(Declared, frozen=True):
 
     def document(self) -> MeasureDocument:
         """Return all fields as plain data."""
-        found: MeasureDocument = {"warm_up": self.warm_up, "drain": self.drain, "by_queue": self.by_queue}
-        if self.figures:
-            found["figures"] = self.figures
-        return found
+        return taken(MeasureDocument, self, figures=self.figures or UNSET)
 
 
 class TaskIdentity(WrittenKeys):
@@ -272,16 +265,15 @@ class RunTask:
 
     def identity(self) -> TaskIdentity:
         """Return all values that influence the result as plain data, without names, paths and labels."""
-        return {
-            "format": TASK_FORMAT,
-            "cluster": self.cluster.identity(),
-            "edits": list(self.edits),
-            "workload": self.workload.identity(),
-            "transforms": list(self.transforms),
-            "options": dict(self.options),
-            "seed": self.seed,
-            "measure": self.measure.document(),
-        }
+        return taken(
+            TaskIdentity,
+            self,
+            format=TASK_FORMAT,
+            cluster=self.cluster.identity(),
+            workload=self.workload.identity(),
+            options=dict(self.options),
+            measure=self.measure.document(),
+        )
 
     def to_bytes(self) -> bytes:
         """Return all fields as bytes for a worker; ConfigError for a value that is not plain JSON data."""

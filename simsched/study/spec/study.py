@@ -208,11 +208,7 @@ class Study:
             labels = {name: chosen[name].label for name in order}
             for seed in self.seeds:
                 known = {**labels, SEED: seed}
-                if self._wanted(known):
+                included = not self.include or any(rule.holds(known) for rule in self.include)
+                if included and not any(rule.holds(known) for rule in self.exclude):
                     settings = known if several else labels
                     yield task.changed(seed=seed, settings=settings)
-
-    def _wanted(self, labels: Mapping[str, Any]) -> bool:
-        if self.include and not any(rule.holds(labels) for rule in self.include):
-            return False
-        return not any(rule.holds(labels) for rule in self.exclude)

@@ -239,17 +239,13 @@ def _known(given: str, text: str, at: int) -> tuple[str, str]:
     found = _STATISTIC.fullmatch(name)
     if found and found[3] in MEASURES and (found[2] is None or 0 < float(found[2]) < 100):
         return name, MEASURES[found[3]]
-    meant = did_you_mean(name, _examples(), cutoff=0.75)
-    raise CaretError(f"unknown figure {given!r}{meant}", text=text, position=at, expected=_expected())
-
-
-def _examples() -> list[str]:
-    """Return names that a mistyped one is compared with; names with a free part appear by example."""
-    from simsched.report.metrics.summary import known_metrics
-
+    # a mistyped name is compared with examples of names that have a free part
     statistics = ("mean", "median", "min", "max", "p50", "p90", "p95", "p99")
     free = [f"{statistic}_{measure}" for measure in MEASURES for statistic in statistics]
-    return [*free, "utilisation", *(m.name for m in known_metrics())]
+    meant = did_you_mean(name, [*free, "utilisation", *units], cutoff=0.75)
+    rest = [name for name in figure_names() if not name.startswith("mean|")]
+    expected = ", ".join([f"(mean|median|min|max|pNN)_({'|'.join(MEASURES)})", *rest])
+    raise CaretError(f"unknown figure {given!r}{meant}", text=text, position=at, expected=expected)
 
 
 def figure_names() -> list[str]:
@@ -259,9 +255,3 @@ def figure_names() -> list[str]:
     free = [f"mean|median|min|max|pNN_{measure}" for measure in MEASURES]
     plain = [m.name for m in known_metrics() if not _STATISTIC.fullmatch(m.name)]
     return [*free, "utilisation", "utilisation_TYPE", "down_TYPE", *plain]
-
-
-def _expected() -> str:
-    """Return the names for an error message, the statistics folded into one pattern."""
-    rest = [name for name in figure_names() if not name.startswith("mean|")]
-    return ", ".join([f"(mean|median|min|max|pNN)_({'|'.join(MEASURES)})", *rest])

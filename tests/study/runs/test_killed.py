@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from simsched.study.runs.study_folder import StudyFolder
 from simsched.study.spec.study_file import study_from_dict
-from simsched.study.study_result import load_study_result
+from simsched.study.study_folder import StudyFolder, load_study_result
 from simsched.study.sweep import sweep
 from tests.study.studyworld import RECIPE, dataset, left_over
 

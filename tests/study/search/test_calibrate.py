@@ -12,10 +12,9 @@ from simsched.cli import main
 from simsched.errors import ConfigError
 from simsched.simulation.options.config_file import read_config
 from simsched.simulation.options.run_config import make_config
-from simsched.study.search.calibrate import _Search, calibrate
+from simsched.study.search.calibrate import WEEK, TimeSplit, Trial, Trials, WaitBlocks, _Search, calibrate
 from simsched.study.search.knobs import KNOBS, Knob, knobs_named
 from simsched.study.search.search_request import CalibrationRequest
-from simsched.study.search.trials import WEEK, TimeSplit, Trial, Trials, WaitBlocks
 from simsched.workload.save import save_workload
 from tests.simulation.simworld import job, machine, workload
 from tests.study.search.loglab import machine_and_log
@@ -156,7 +155,7 @@ def test_every_setting_of_every_knob_is_a_configuration():
     from simsched.study.search.knobs import LogFacts
 
     use = (50, (1, 2, 5, 9), (2, 20, 30, 40), 0.08, 0.0, 86_400.0 * 30)
-    facts = LogFacts(50, tuple(range(50)), 0.5, {"a": 5.0, "b": 7.0}, 4, 3, 2, 9, *use)
+    facts = LogFacts(50, tuple(range(50)), 0.5, {"a": 5.0, "b": 7.0}, 4, 3, 2, *use)
     for knob in KNOBS:
         settings = knob.settings(facts, {})
         assert settings, knob.name

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 import simsched as ss
 from simsched.study.runs.input_cache import INPUTS
 from simsched.study.runs.single_run import perform
-from simsched.study.search.evaluation import CRITERIA, AcceptanceRule, feasibility_of, wanted
+from simsched.study.search.answer import CRITERIA, AcceptanceRule
 from simsched.study.search.search_request import cluster_input, workload_input
 from simsched.study.search.seeds import seeded
-from simsched.study.search.size import load_steps
+from simsched.study.search.size import feasibility_of, load_steps, wanted
 from simsched.study.spec.run_task import Measure, RunTask
 from simsched.study.spec.target import parse_targets
 from simsched.workload.job import Job, Workload

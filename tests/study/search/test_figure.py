@@ -7,9 +7,10 @@ import math
 import pytest
 
 from simsched.errors import ConfigError
-from simsched.study.search.evaluation import AcceptanceRule, Evaluation
+from simsched.study.search.answer import AcceptanceRule, Answer, Evaluation
+from simsched.study.search.seeds import Seeds
 from simsched.study.search.size_axis import SizeAxis
-from simsched.study.search.sizing_figure import save
+from simsched.study.search.threshold import smallest
 from simsched.study.spec.target import parse_targets
 
 TARGETS = WAIT, USE, SLOWDOWN = parse_targets(["p95_wait<=1h", "utilisation>=50%", "mean_bsld<=4"])
@@ -26,7 +27,9 @@ AXIS = SizeAxis("nodes", "nodes", 8, ())
 
 
 def draw(path, trials=TRIALS, answer=12, **options):
-    save("p95_wait<=1h: 12 nodes", AXIS, RULE, trials, answer, path, **options)
+    search = smallest(lambda _: False, 1, 1)
+    tried = {trial.value: trial for trial in trials}
+    Answer("size", AXIS, RULE, Seeds(2, 0), answer, None, None, search, tried, 8, {}).plot(path, **options)
 
 
 @pytest.mark.quick(1)

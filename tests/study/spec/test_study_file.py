@@ -127,7 +127,7 @@ def test_settings_with_labels_may_be_called_anything(tmp_path, name):
 
 def test_words_for_axes_stand_for_axes():
     """Law: no word for an axis is the name of one, but `nodes`-like templates and tables; its meaning is."""
-    from simsched.study.spec.axes import NEAR, STEPS
+    from simsched.study.spec.study_file import NEAR, STEPS
 
     options = {*OPTION_KEYS, "policy-options.KEY", "cluster", "workload", "edits", "transforms", *STEPS}
     assert {meaning.partition(":")[0] for meaning in NEAR.values()} <= {*options, "nodes"}

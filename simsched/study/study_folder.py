@@ -1,4 +1,4 @@
-"""The directory of a study: its files, its lock, and which of its runs are whole.
+"""The directory of a study: its files, its lock, which of its runs are whole, and its results as frames.
 
 ::
 
@@ -19,6 +19,9 @@ from __future__ import annotations
 import json
 import shutil
 from contextlib import contextmanager
+from functools import cached_property
+from html import escape
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,17 +29,22 @@ import msgspec
 
 from simsched._version import version
 from simsched.arguments import check_path
-from simsched.errors import RunError
+from simsched.errors import ConfigError, RunError, first_line
 from simsched.files import leftovers, lock, through_links, undone, write_file
 from simsched.folders import PARTIAL, Layout, refuse_foreign, remove_leftover
 from simsched.simulation.record.run_directory import RUN
 from simsched.study.runs.dispatch import FinishedRun
 from simsched.study.runs.single_run import RunRow, same_task
+from simsched.study.spec.study import column
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence, Set
+    from collections.abc import Iterator, Sequence, Set
 
+    import pandas as pd
+
+    from simsched.report.data.tables import RunTables
     from simsched.study.spec.run_task import RunTask
+
 
 STUDY_FORMAT = 1
 RECORD, RUNS, FAILURES, PAGE, LOCK = "study.json", "runs", "failures.json", "report.html", ".lock"
@@ -219,14 +227,11 @@ def strangers(folder: Path) -> Iterator[str] | None:
         record = StudyFolder(folder).record()
     except RunError:
         return None
-    return None if record is None else _strangers(folder)
-
-
-def _strangers(folder: Path) -> Iterator[str]:
+    if record is None:
+        return None
     own = {RECORD, RUNS, LOCK, *AT_THE_END}
-    yield from (path.name for path in sorted(folder.iterdir()) if path.name not in own)
-    yield from _strangers_among(folder, AT_THE_END)
-    yield from strangers_among_runs(folder)
+    others = (path.name for path in sorted(folder.iterdir()) if path.name not in own)
+    return chain(others, _strangers_among(folder, AT_THE_END), strangers_among_runs(folder))
 
 
 def strangers_among_runs(folder: Path) -> Iterator[str]:
@@ -239,21 +244,19 @@ def strangers_among_runs(folder: Path) -> Iterator[str]:
 
 def _strangers_among(folder: Path, names: Sequence[str]) -> Iterator[str]:
     """Yield entries that have the name of one of our tables or pages but were not written by us."""
+    from simsched.report.html.markup import GENERATOR
+
     for name in names:
         place = folder / name
-        if place.is_symlink() or (name == PAGE and place.is_file() and not _is_page(place)):
+        is_ours = True
+        if name == PAGE and place.is_file():  # its first bytes name the generator
+            with place.open("rb") as stream:
+                is_ours = GENERATOR.encode() in stream.read(1000)
+        if place.is_symlink() or not is_ours:
             yield name
         elif place.is_dir():
             files = (path for path in sorted(place.rglob("*")) if not path.is_dir() or path.is_symlink())
             yield from (str(path.relative_to(folder)) for path in files if path.name != f"{name}.parquet")
-
-
-def _is_page(file: Path) -> bool:
-    """Whether a page is one of our reports; its first bytes name the generator."""
-    from simsched.report.html.markup import GENERATOR
-
-    with file.open("rb") as stream:
-        return GENERATOR.encode() in stream.read(1000)
 
 
 def _is_whole(folder: Path) -> bool:
@@ -277,23 +280,22 @@ UNFINISHED = Layout("study", _strangers_to_unfinished, lambda _: False)
 """The layout of the directory of a study that is begun or resumed."""
 
 
-def search_layout(noun: str, record: str, others: Iterable[str], keys: Set[str]) -> Layout:
-    """Return the layout of the results of a search: files, one of them the record, and perhaps ``runs/``.
+def search_layout(noun: str, files: Sequence[str], keys: Set[str]) -> Layout:
+    """Return the layout of the results of a search: its files, and perhaps ``runs/``.
 
-    The record, which is written last, is a JSON object with at least these keys.
+    The last file is the record, which is written last: a JSON object with at least these keys.
     """
-    own = {record, *others}
 
     def is_whole(folder: Path) -> bool:
         try:
-            found = json.loads((folder / record).read_bytes())
+            found = json.loads((folder / files[-1]).read_bytes())
         except (OSError, ValueError, RecursionError):
             return False
         return isinstance(found, dict) and found.keys() >= keys
 
     def inside(folder: Path) -> Iterator[str]:
         for path in sorted(folder.iterdir()):
-            if path.name != RUNS and (path.name not in own or path.is_symlink() or not path.is_file()):
+            if path.name != RUNS and (path.name not in files or path.is_symlink() or not path.is_file()):
                 yield path.name
         yield from strangers_among_runs(folder)
 
@@ -306,14 +308,164 @@ def _kept(task: RunTask, place: Path) -> bool:
     names["eventlog"] = ("eventlog.jsonl",)
     for name in (name for word in task.keep for name in names[word]):
         file = place / name
-        if not file.is_file() or (file.suffix == ".parquet" and not _is_parquet(file)):
+        if not file.is_file():
             return False
+        if file.suffix == ".parquet":
+            with file.open("rb") as stream:
+                size = stream.seek(0, 2)
+                stream.seek(max(size - len(_PARQUET), 0))
+                if size < len(_PARQUET) * 2 or stream.read() != _PARQUET:
+                    return False
     return True
 
 
-def _is_parquet(file: Path) -> bool:
-    with file.open("rb") as stream:
-        if stream.seek(0, 2) < len(_PARQUET) * 2:
-            return False
-        stream.seek(-len(_PARQUET), 2)
-        return stream.read() == _PARQUET
+FIRST_RUNS = 20
+"""Runs that a notebook shows."""
+
+
+class StudyResult:
+    """The results of a study.
+
+    Attributes
+    ----------
+    path : its directory.
+    record : the content of ``study.json``: name, axes, seeds, plan, counts.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        record = StudyFolder(path).record()
+        if record is None:
+            raise RunError(
+                "this is not the directory of a study: it has no study.json",
+                where=str(path),
+                expected="a directory that `sweep` wrote",
+            )
+        self.record: dict[str, Any] = record
+
+    def __repr__(self) -> str:
+        counts = self.record["counts"]
+        return f"<Study {self.name}: {counts['done']} of {counts['runs']} runs>"
+
+    def _repr_html_(self) -> str:
+        """Return the figures of the first runs as a table, for a notebook."""
+        shown: str = self.runs.head(FIRST_RUNS).to_html(index=False, float_format="{:,.4g}".format)
+        return f"<p>{escape(repr(self)[1:-1])}</p>{shown}"
+
+    @property
+    def name(self) -> str:
+        """The name of the study."""
+        return str(self.record["name"])
+
+    @property
+    def complete(self) -> bool:
+        """Whether every run has a result."""
+        return bool(self.record["complete"])
+
+    @property
+    def axes(self) -> dict[str, list[Any]]:
+        """Axis → labels, as the study file has them."""
+        return dict(self.record["axes"])
+
+    @cached_property
+    def runs(self) -> pd.DataFrame:
+        """One row per run: run, key, the axes (``-`` and ``.`` as ``_``), seed, every figure."""
+        return self._read("runs.parquet")
+
+    @cached_property
+    def queues(self) -> pd.DataFrame:
+        """One row per run and queue, if the study measured by queue."""
+        return self._read("queues.parquet")
+
+    @cached_property
+    def timings(self) -> pd.DataFrame:
+        """The time (s) and the worker of each run."""
+        return self._read("timings.parquet")
+
+    @cached_property
+    def failures(self) -> list[dict[str, Any]]:
+        """The runs without a result: run, key, settings, reason."""
+        found: list[dict[str, Any]] = read_json(self.path / FAILURES)
+        return found
+
+    def run(self, number: int, *, name: str | None = None) -> RunTables:
+        """Open the run with this number in the plan.
+
+        Raises
+        ------
+        RunError
+            if there is no such run, or it kept no tables.
+        """
+        from simsched.report.run_views import load_run
+
+        plan = self.record["plan"]
+        if not 0 <= number < len(plan):
+            raise RunError(
+                f"there is no run {number}", where=str(self.path), expected=f"0 to {len(plan) - 1}"
+            )
+        row = plan[number]
+        settings = ", ".join(f"{axis} {label}" for axis, label in row["settings"].items())
+        return load_run(self.path / "runs" / row["key"], name=name or settings or self.name)
+
+    def sql(self, text: str, *, outside: bool = False) -> pd.DataFrame:
+        """Answer a SQL query.
+
+        Views: ``runs`` (one row per run), ``jobs`` and ``timeline`` (the rows of all runs with the number and
+        the axes of their run), ``queues`` if the study measured by queue.  The query may only read, and
+        only these tables, unless `outside` allows other files (see `simsched.report.data.sql`).
+
+        Raises
+        ------
+        ConfigError
+            if the query is wrong; the message is DuckDB's.
+        """
+        import duckdb
+
+        from simsched.files import glob_free
+        from simsched.report.data.sql import answer
+
+        with duckdb.connect() as con:
+            try:
+                path = self.path.resolve()  # as `answer` compares them
+                for name in ("runs", "queues"):
+                    if (file := path / f"{name}.parquet").is_file():
+                        con.read_parquet(glob_free(file)).create_view(name)
+                axes = self._axes_query()
+                for name in ("jobs", "timeline"):
+                    if (place := path / name).is_dir():
+                        each = glob_free(place) + f"/*/{name}.parquet"
+                        con.read_parquet(each, hive_partitioning=True, union_by_name=True).create_view(
+                            f"{name}_of_runs"
+                        )
+                        con.execute(f"create view {name} as {axes.format(name=f'{name}_of_runs')}")
+            except (duckdb.Error, ValueError) as error:
+                raise ConfigError(first_line(error), where="SQL") from None
+            return answer(con, text, within=None if outside else [self.path])
+
+    def _axes_query(self) -> str:
+        """Return the query that adds the axes as columns to a table of all runs."""
+        names = [column(name) for name in self.axes]
+        axes = "".join(f'r."{name}" as "axis_{name}", ' for name in names)
+        return f"select t.run, r.key, {axes}r.seed, t.* exclude (run) from {{name}} t join runs r using (run)"  # noqa: S608
+
+    def _read(self, name: str) -> pd.DataFrame:
+        from simsched.report.data.column_arrays import open_parquet
+
+        file = self.path / name
+        if not file.is_file():
+            raise RunError(f"{name} is missing", where=str(self.path), expected="a finished study")
+        with open_parquet(file, ()) as (con, _):
+            frame: pd.DataFrame = con.table("t").df()
+        return frame
+
+
+def load_study_result(directory: str | Path) -> StudyResult:
+    """Open the directory of a study, finished or not.
+
+    Raises
+    ------
+    RunError
+        if it is not the directory of a study, or has another format.
+    """
+    check_path("directory", directory)
+    return StudyResult(Path(directory))
