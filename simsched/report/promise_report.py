@@ -90,11 +90,13 @@ def promises_of(run: RunTables) -> Promises:
         )
     rows = ran(jobs.assign(promised=promised))
     done = rows[rows["promised"].notna() & np.isfinite(rows["promised"])]
-    late = (done["start"] - done["promised"]).rename("late")
-    columns = [done[name] for name in ("id", "user", "queue", "submit", "promised", "start")]
-    table = pd.concat([*columns, size_class(done), late], axis=1)
     causes = _causes(run, jobs.assign(promised=promised))
-    return Promises(len(rows), table.assign(cause=[causes.get(str(name), "") for name in done["id"]]), kind)
+    table = done[["id", "user", "queue", "submit", "promised", "start"]].assign(
+        size=size_class(done),
+        late=done["start"] - done["promised"],
+        cause=[causes.get(str(name), "") for name in done["id"]],
+    )
+    return Promises(len(rows), table, kind)
 
 
 def _promises_nothing(run: RunTables) -> bool:

@@ -18,7 +18,7 @@ import pandas as pd
 
 from simsched.errors import RunError
 from simsched.report.columns import HELD
-from simsched.report.data.allocations import attempts, idset_of
+from simsched.report.data.allocations import idset_of
 
 if TYPE_CHECKING:
     from simsched.report.data.tables import RunTables
@@ -99,11 +99,9 @@ def _last_time(run: RunTables) -> float:
 
 def _held(shards: pd.DataFrame, last: float) -> pd.DataFrame:
     """Return id, ranks, ids, start and end of each shard, released or not."""
-    placed = shards.assign(attempt=attempts(shards))
-    order = placed["type"].map({t: i for i, t in enumerate(PLACING)}).astype("float64").fillna(len(PLACING))
+    order = shards["type"].map({t: i for i, t in enumerate(PLACING)}).astype("float64").fillna(len(PLACING))
     # one type places a job: cores before gpus before whole nodes, so that no box is drawn twice
-    best = order.groupby(placed["record"]).transform("min")
-    placed = placed[order == best]
+    placed = shards[order == order.groupby(shards["record"]).transform("min")]
     is_alloc = placed["event"] == "alloc"
     keys = ["id", "attempt"]
     start = placed[is_alloc].drop_duplicates(keys).set_index(keys)["time"].rename("start")

@@ -99,18 +99,11 @@ def binding(table: pd.DataFrame) -> pd.DataFrame:
     This is the answer to "what to buy": more units of the type in the first row would have helped
     for the most hours.
     """
-    total = float(table.to_numpy().sum())
-    rows = [
-        {
-            "type": str(column).removeprefix(f"{Cause.SHORT} of "),
-            "job_hours": float(table[column].sum()) / 3600.0,
-            "jobs": int((table[column] > 0).sum()),
-            "share": float(table[column].sum()) / total if total else 0.0,
-        }
-        for column in table
-        if str(column).startswith(Cause.SHORT)
-    ]
-    frame = pd.DataFrame(rows, columns=["type", "job_hours", "jobs", "share"]).set_index("type")
+    short = table[[column for column in table if str(column).startswith(Cause.SHORT)]]
+    hours = short.sum() / 3600.0
+    share = short.sum() / (float(table.to_numpy().sum()) or 1.0)
+    frame = pd.DataFrame({"job_hours": hours, "jobs": (short > 0).sum(), "share": share})
+    frame.index = pd.Index([str(one).removeprefix(f"{Cause.SHORT} of ") for one in short], name="type")
     return frame.sort_values("job_hours", ascending=False, kind="stable")
 
 
