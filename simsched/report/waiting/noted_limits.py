@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from simsched.arrays import Bools, Floats, Integers
     from simsched.report.waiting.machine_replay import MachineReplay
-    from simsched.report.waiting.wait_causes import WaitCauses
+    from simsched.report.waiting.run_facts import RunFacts
     from simsched.simulation.limits.limit_counters import Place, ScopeLimit
     from simsched.workload.job import Job
 
@@ -37,7 +37,7 @@ LIMIT = "limit"
 class LimitTimes(NamedTuple):
     """The starts and ends (s) of the times in which limits kept a job or a group waiting, ascending.
 
-    `codes` are those of the limits as causes, `blocks` tells which of them block the jobs behind, and
+    `codes` are those of the limits as facts, `blocks` tells which of them block the jobs behind, and
     `reasons` are the sentences on them, if there are any.
     """
 
@@ -71,16 +71,16 @@ class NotedLimits:
     blocks : whether any of the limits blocks the jobs behind.
     """
 
-    def __init__(self, causes: WaitCauses) -> None:
-        self._ids = causes.table["id"]
-        self.group_of: Integers = np.nan_to_num(causes.table["limit_group"], nan=-1).astype(np.int64)
+    def __init__(self, facts: RunFacts) -> None:
+        self._ids = facts.table["id"]
+        self.group_of: Integers = np.nan_to_num(facts.table["limit_group"], nan=-1).astype(np.int64)
         self.blocks = False
         self._times: dict[float | str, LimitTimes] = {}  # by group, or by the id of a job
-        file = None if causes.run.folder is None else causes.run.folder / "limits.parquet"
+        file = None if facts.run.folder is None else facts.run.folder / "limits.parquet"
         if file is None or not file.is_file():
             return
         table = read_columns(file, {column.name: column.kind for column in LIMITS})
-        codes = np.array([causes.code(f"{LIMIT} {limit}") for limit in table["limit"]], dtype=np.int64)
+        codes = np.array([facts.code(f"{LIMIT} {limit}") for limit in table["limit"]], dtype=np.int64)
         self.blocks = bool(table["blocks"].any())
         places: dict[float | str, list[int]] = {}
         for at, (group, job) in enumerate(zip(table["group"].tolist(), table["job"].tolist(), strict=True)):
@@ -123,10 +123,10 @@ class LimitState(NamedTuple):
 class LimitUse:
     """The use of the limits of a run, asked for one time after another."""
 
-    def __init__(self, causes: WaitCauses) -> None:
-        self._causes = causes
-        rules = read_limits(causes.config.get("limits", ()), "run.json: limits")
-        self._table = LimitTable(rules, causes.index, whole=causes.whole)
+    def __init__(self, facts: RunFacts) -> None:
+        self._facts = facts
+        rules = read_limits(facts.config.get("limits", ()), "run.json: limits")
+        self._table = LimitTable(rules, facts.index, whole=facts.whole)
         self._runs: dict[Place, list[tuple[int, float, float]]] = {}
 
     def state_of(self, cause: str, time: float, *, job: Job, duration: float) -> LimitState | None:
@@ -142,11 +142,11 @@ class LimitUse:
         counter = min(counters, key=lambda one: one.most - one.in_use(time), default=None)
         if counter is None:
             return None
-        users = [user or NAMELESS for user in self._causes.table["user"]]
+        users = [user or NAMELESS for user in self._facts.table["user"]]
         kind = counter.kind
         running = [(row, amounts) for row, (amounts, *_) in counter.running.items()]
         using = [(row, kind.asks(amounts)) for row, amounts in running]
-        asked = kind.text(kind.asks(self._table.amounts(self._causes.request_of(str(job.id)), duration)))
+        asked = kind.text(kind.asks(self._table.amounts(self._facts.request_of(str(job.id)), duration)))
         reason = counter.reason(time, users.__getitem__, running).removeprefix("limit: ")
         return LimitState(
             f"{reason}; the job asks for {asked}",
@@ -155,7 +155,7 @@ class LimitUse:
 
     def _counter_at(self, found: ScopeLimit, time: float) -> LimitCounter:
         """Return the counter of a limit with the jobs that run at a time, by row, and the use then."""
-        counter, table, memory = LimitCounter(0, found), self._causes.table, {}
+        counter, table, memory = LimitCounter(0, found), self._facts.table, {}
         kind = counter.kind
         if kind.unit == "memory":  # the tables do not have it
             self._replay.state_at(time)
@@ -173,18 +173,18 @@ class LimitUse:
 
     @cached_property
     def _replay(self) -> MachineReplay:
-        return self._causes.replay()
+        return self._facts.replay()
 
     def _runs_of(self, place: Place) -> list[tuple[int, float, float]]:
         """Return row, start and end of each time that a job ran that a limit counts."""
         if place not in self._runs:
-            causes, table = self._causes, self._table
+            facts, table = self._facts, self._table
             self._runs[place] = [
                 attempt
-                for attempt in causes.attempts
+                for attempt in facts.attempts
                 if any(
                     one.place == place and not one.per_job
-                    for one in table.of(table.names_of(causes.job(attempt[0])))
+                    for one in table.of(table.names_of(facts.job(attempt[0])))
                 )
             ]
         return self._runs[place]

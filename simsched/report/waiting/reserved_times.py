@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from simsched.graph.index.index import Index
     from simsched.match.requests.request import Request
     from simsched.match.state.availability import Availability
-    from simsched.report.waiting.wait_causes import WaitCauses
+    from simsched.report.waiting.run_facts import RunFacts
     from simsched.schedule.maintenance import Closure
 
 
@@ -35,19 +35,19 @@ class ReservedTimes:
     edges : the times at which one begins, ends or is announced.
     """
 
-    def __init__(self, causes: WaitCauses, maintenance: Sequence[Closure], own: str | None) -> None:
-        rows = causes.run.meta.get("reservations", ())
-        self._causes = causes
+    def __init__(self, facts: RunFacts, maintenance: Sequence[Closure], own: str | None) -> None:
+        rows = facts.run.meta.get("reservations", ())
+        self._facts = facts
         self._names = [row["name"] for row in rows]
         self._own = self._names.index(own) if own in self._names else None
         self._longer = [row.get("longer", -1) for row in rows]
         self._announced = [row.get("announced", 0) for row in rows]
         self._windows = {
-            at: [_window(one, causes.index) for one in row["windows"]]
+            at: [_window(one, facts.index) for one in row["windows"]]
             for at, row in enumerate(rows)
             if row["windows"]
         }
-        made = ReservedClosures(causes.index, [*map(_reservation, rows)], self._used)
+        made = ReservedClosures(facts.index, [*map(_reservation, rows)], self._used)
         self._maintenance = Calendar(maintenance)
         self._calendars: list[tuple[float, Calendar]] = []
         for time in sorted({-inf, *self._announced}):
@@ -89,12 +89,12 @@ class ReservedTimes:
 
     def _used(self, at: int, name: str, time: float) -> int:
         """Return how many units of a licence the jobs of a reservation have at a time (s)."""
-        causes, ids = self._causes, self._causes.table["id"]
-        running = (ids[row] for row, start, end in causes.attempts if start <= time < end)
+        facts, ids = self._facts, self._facts.table["id"]
+        running = (ids[row] for row, start, end in facts.attempts if start <= time < end)
         return sum(
-            causes.request_of(job).demand.get(name, 0)
+            facts.request_of(job).demand.get(name, 0)
             for job in running
-            if causes.jobs[job].jobspec.system.get("reservation") == self._names[at]
+            if facts.jobs[job].jobspec.system.get("reservation") == self._names[at]
         )
 
 

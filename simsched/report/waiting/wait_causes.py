@@ -24,38 +24,30 @@ import numpy as np
 
 from simsched.errors import RunError
 from simsched.graph.index.types import BELOW
-from simsched.match.requests.compile import compile_request
 from simsched.match.requests.request import POOL, VERTEX
 from simsched.match.search.counts import is_idle
 from simsched.match.search.select import can_match
 from simsched.report.columns import HELD
-from simsched.report.data.run_outages import outages_in
 from simsched.report.metrics.causes import NEVER, REJECTED
 from simsched.report.waiting.job_answer import Cause
-from simsched.report.waiting.machine_replay import MachineReplay
 from simsched.report.waiting.noted_limits import NOTHING, LimitTimes, NotedLimits
 from simsched.report.waiting.reserved_times import ReservedTimes
-from simsched.simulation.licences.licence_pools import read_licences, with_licences, with_requests
+from simsched.report.waiting.run_facts import RunFacts
 from simsched.simulation.options.run_config import RECORDED
 from simsched.simulation.outages.disruption import closures_of
-from simsched.simulation.record.allocation_reader import read_records
 from simsched.workload.job import has_array_limits
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from simsched.arrays import Bools, Floats, Integers
     from simsched.graph.cluster import Cluster
     from simsched.match.requests.request import Need, Request
     from simsched.match.state.availability import Availability
     from simsched.report.data.tables import RunTables
-    from simsched.simulation.record.allocation_reader import AllocationRecord
     from simsched.workload.job import Job, Workload
 
 
-COLUMNS = ("id", "user", "queue", "shape", "result", "reason", "urgency", "submit", "eligible", "start",
-           "end", "duration", "backfilled", "limit_group", *HELD.values())  # fmt: skip
-"""Columns of the jobs that answers are made of."""
 NOTED_LIMITS = 3
 """The first format of run directories with ``limits.parquet``."""
 ONE_QUEUE = ("fcfs", "easy", "easy+", "easy++", "conservative", "hybrid", "selective", "slack")
@@ -95,17 +87,11 @@ class RequestPart(NamedTuple):
     within: bool
 
 
-class WaitCauses:
+class WaitCauses(RunFacts):
     """The causes of the waits of a run.
-
-    Parameters
-    ----------
-    inputs : the cluster and the workload of the run; None: only its tables are available.
 
     Attributes
     ----------
-    table : columns of the jobs as arrays; `until` is the end, or inf.
-    names : the cause of each code.
     waiting : the rows of the jobs that were submitted and could wait.
     submit, eligible, end : of each row: submission, eligibility and the end of the wait, in seconds.
 
@@ -116,21 +102,7 @@ class WaitCauses:
     """
 
     def __init__(self, run: RunTables, inputs: tuple[Cluster, Workload] | None) -> None:
-        self.run = run
-        self.config: Mapping[str, Any] = run.config
-        self.table = run.job_arrays(COLUMNS)
-        self.table["until"] = np.nan_to_num(self.table["end"], nan=inf)
-        self.names: list[str] = []
-        self._codes: dict[str, int] = {}
-        self.cluster: Cluster | None = None
-        if inputs is not None:
-            licences = read_licences(self.config.get("licenses"), "run.json: licenses")
-            self.cluster = with_licences(inputs[0], licences)
-            self.index = self.cluster.index
-            requested, _ = with_requests(inputs[1].jobs, licences)
-            self.jobs: Mapping[str, Job] = {str(job.id): job for job in requested}
-            self.whole = bool(run.meta.get("whole_nodes", False))
-            self._requests: dict[int, Request] = {}
+        super().__init__(run, inputs)
         table = self.table
         self.timeline = run.timeline_arrays()
         self.times = self.timeline["time"]
@@ -147,7 +119,6 @@ class WaitCauses:
             if not self.types:
                 raise RunError("the timeline of this run has no free units of any type", where=run.name)
             return
-        self.outages = outages_in(run.folder, self.config)
         plays_log = self.config.get("queue_policy") == RECORDED
         limited = self.config.get("limits") or (not plays_log and has_array_limits(self.jobs.values()))
         if limited and run.meta.get("format", 1) < NOTED_LIMITS:
@@ -161,72 +132,6 @@ class WaitCauses:
         self._sums_of = cache(self._find_sums)
 
     # --- facts on jobs ---------------------------------------------------------------------------
-
-    def code(self, cause: str) -> int:
-        """Return the code of a cause."""
-        if cause not in self._codes:
-            self._codes[cause] = len(self.names)
-            self.names.append(cause)
-        return self._codes[cause]
-
-    @cached_property
-    def records(self) -> list[AllocationRecord]:
-        """The records of ``allocations.jsonl``."""
-        assert self.run.folder is not None
-        return read_records(self.run.folder / "allocations.jsonl")
-
-    @cached_property
-    def row_of(self) -> dict[str, int]:
-        """Id → row; a record that was ignored may have the id of another job."""
-        ids, read = self.table["id"], self.table["result"] != "DROPPED"
-        return {ids[row]: row for row in (*np.flatnonzero(~read).tolist(), *np.flatnonzero(read).tolist())}
-
-    def job(self, row: int) -> Job:
-        """Return the job of a row; RunError if the workload lacks it."""
-        name = self.table["id"][row]
-        if name not in self.jobs:
-            raise RunError(f"the workload of the run has no job {name!r}", where=self.run.name)
-        return self.jobs[name]
-
-    def request_of(self, name: str) -> Request:
-        """Return the compiled request of a job."""
-        jobspec = self.jobs[name].jobspec
-        if id(jobspec) not in self._requests:
-            self._requests[id(jobspec)] = compile_request(jobspec, self.index, alone=self.whole)
-        return self._requests[id(jobspec)]
-
-    @cached_property
-    def attempts(self) -> list[tuple[int, float, float]]:
-        """Row, start and end of each time that a job ran; of a job that was queued again, all of them."""
-        ran = np.flatnonzero(np.isfinite(self.table["start"]))
-        columns = (ran, self.table["start"][ran], self.table["until"][ran])
-        found = list(zip(*(column.tolist() for column in columns), strict=True))
-        return found + [(row, *span) for row, spans in self.earlier.items() for span in spans]
-
-    @cached_property
-    def earlier(self) -> dict[int, list[tuple[float, float]]]:
-        """Row → starts and ends of the times that a job ran before it was queued again."""
-        if not (self.config.get("preemption") or self.config.get("failures") or self.config.get("outages")
-                or any("preemptible-after" in job.jobspec.system for job in self.jobs.values())):  # fmt: skip
-            return {}
-        found: dict[int, list[tuple[float, float]]] = {}
-        begun: dict[int, float] = {}
-        for record in self.records:
-            row = self.row_of.get(str(record.id))
-            if row is None:
-                continue
-            if record.event == "alloc":
-                begun[row] = record.time
-            elif row in begun:
-                start = begun.pop(row)
-                if not start >= self.table["start"][row]:  # NaN: it never ran again
-                    found.setdefault(row, []).append((start, record.time))
-        return found
-
-    def replay(self) -> MachineReplay:
-        """Return the machine at the beginning of the run."""
-        assert self.cluster is not None
-        return MachineReplay(self.cluster, self.records, self.request_of, self.outages)
 
     def reserved_for(self, job: Job) -> ReservedTimes:
         """Return the windows of advance reservations as a job sees them."""
@@ -393,7 +298,19 @@ class WaitCauses:
 
     @cached_property
     def _held_by_row(self) -> Floats:
-        return needed_units(self.run, self.types, self.table)
+        """The units of each type (column) that must be free for each job (row), by the tables of the run.
+
+        Jobs that get whole nodes request nodes, the others units in them.
+        """
+        needs = np.stack([self.table[HELD[type_]].astype(np.float64) for type_ in self.types], axis=1)
+        if "node" in self.types:
+            shapes = [str(shape) for shape in self.table["shape"]]
+            known = {shape: _WHOLE_NODE.search(shape) is not None for shape in set(shapes)}
+            all_whole = bool(self.run.meta.get("whole_nodes"))
+            whole = np.array([all_whole or known[shape] for shape in shapes], dtype=bool)
+            nodes = np.array(self.types) == "node"
+            needs[whole[:, None] != nodes] = 0
+        return needs
 
     def _sums(self, request: Request) -> tuple[dict[str, float], bool]:
         """Return the units of each type that the timeline counts and the request takes; whether they decide.
@@ -696,22 +613,6 @@ class _Class:
         for one in () if self.reserved is None else self.reserved.closures:
             found |= (one.start < middle + self.duration) & (middle < one.end)
         return found
-
-
-def needed_units(run: RunTables, types: Sequence[str], jobs: Mapping[str, Any]) -> Floats:
-    """Return the units of each type (column) that must be free for each job (row), by the tables of a run.
-
-    Jobs that get whole nodes request nodes, the others units in them.
-    """
-    needs = np.stack([np.asarray(jobs[HELD[type_]], dtype=np.float64) for type_ in types], axis=1)
-    if "node" in types:
-        shapes = [str(shape) for shape in jobs["shape"]]
-        known = {shape: _WHOLE_NODE.search(shape) is not None for shape in set(shapes)}
-        whole = np.array([bool(run.meta.get("whole_nodes")) or known[shape] for shape in shapes], dtype=bool)
-        needs[~whole, types.index("node")] = 0
-        for at in (at for at, type_ in enumerate(types) if type_ != "node"):
-            needs[whole, at] = 0
-    return needs
 
 
 def _union(first: Integers, last: Integers) -> Integers:

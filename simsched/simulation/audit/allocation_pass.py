@@ -31,7 +31,6 @@ from simsched.simulation.audit.recorded_r import (
     placement_reader,
     read_document,
     read_line,
-    scheduler_of,
     wrong_envelope,
 )
 from simsched.simulation.audit.request_check import RequestCheck
@@ -289,7 +288,7 @@ class AllocationPass:
 
     def _note(self, at: int, now: float, document: RDocument, size: int, slots: int) -> _Row:
         """Add a row of an allocation."""
-        queue, before = scheduler_of(bytes(document.attributes)).queue, self._newest.get(at)
+        queue, before = document.attributes.system.scheduler.queue, self._newest.get(at)
         row = self._newest[at] = _Row(len(self.rows), at, 0, STARTS, size, now, now, 0, queue, slots)
         self.rows.append(row)
         if before is not None:

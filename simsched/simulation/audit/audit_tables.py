@@ -32,6 +32,7 @@ import msgspec
 import numpy as np
 
 from simsched.errors import RunError, SimschedError
+from simsched.formats.rfc.constraint import gpu_type_of
 from simsched.simulation.audit.allocation_pass import HELD, SIZES
 from simsched.simulation.audit.audit_report import NAMED
 from simsched.simulation.audit.reserved_nodes import reservation_named
@@ -67,9 +68,9 @@ AS_SUBMITTED = {
 WORKLOAD = """workload (id VARCHAR, w_at BIGINT, w_submit DOUBLE, w_runtime DOUBLE, w_duration DOUBLE,
     w_urgency DOUBLE, w_procs DOUBLE, w_wait DOUBLE, w_energy DOUBLE, w_cancel_at DOUBLE, w_name VARCHAR,
     w_user VARCHAR, w_bank VARCHAR, w_queue VARCHAR, w_qos VARCHAR, w_status VARCHAR, w_shape VARCHAR,
-    w_array_task VARCHAR, w_array VARCHAR, w_index VARCHAR, w_depends VARCHAR, w_held BOOLEAN,
-    w_follows BOOLEAN, w_reservation VARCHAR, w_after DOUBLE, w_interval DOUBLE, w_cost DOUBLE,
-    w_restart DOUBLE)"""
+    w_gpu_type VARCHAR, w_array_task VARCHAR, w_array VARCHAR, w_index VARCHAR, w_tasks DOUBLE,
+    w_depends VARCHAR, w_held BOOLEAN, w_follows BOOLEAN, w_reservation VARCHAR, w_after DOUBLE,
+    w_interval DOUBLE, w_cost DOUBLE, w_restart DOUBLE)"""
 NUMBERS = {"BIGINT": np.int64, "DOUBLE": np.float64, "BOOLEAN": np.bool_}
 """Types of columns without missing values, or with NaN for them → dtype."""
 
@@ -102,9 +103,11 @@ class AuditTables:
             raise RunError(text, where=str(path / "jobs.parquet"))
         self.add(HELD, zip(*map(msgspec.structs.astuple, held.rows), strict=True))
         self.add(SIZES, zip(*held.sizes, strict=True))
-        shapes = {id(job.jobspec): _shape(job) for job in {id(job.jobspec): job for job in jobs}.values()}
+        specs = {id(job.jobspec): job for job in jobs}
+        of_request = {key: (_shape(job), gpu_type_of(job.jobspec.constraint)) for key, job in specs.items()}
         self.add(
-            WORKLOAD, zip(*(_of_job(at, job, recorded, shapes) for at, job in enumerate(jobs)), strict=True)
+            WORKLOAD,
+            zip(*(_of_job(at, job, recorded, of_request) for at, job in enumerate(jobs)), strict=True),
         )
         self.add(
             "given_dependencies (id VARCHAR, n BIGINT, text VARCHAR, scheme VARCHAR, value VARCHAR, "
@@ -254,14 +257,16 @@ def _without_nan(name: str, kind: str) -> str:
     return f'CASE WHEN isnan("{name}") THEN NULL ELSE "{name}" END' if kind == "DOUBLE" else f'"{name}"'
 
 
-def _of_job(at: int, job: Job, recorded: RecordedRun, shapes: Mapping[int, str | None]) -> tuple[Any, ...]:
-    """Return the row of a job in `WORKLOAD`; `shapes` are those of jobspecs by their id()."""
+def _of_job(
+    at: int, job: Job, recorded: RecordedRun, of_request: Mapping[int, tuple[Any, ...]]
+) -> tuple[Any, ...]:
+    """Return the row of a job in `WORKLOAD`; shape and type of GPUs by the id() of the jobspec are given."""
     task, system = job.array_task, job.jobspec.system
-    array = (None,) * 3 if task is None else (str(task), task.array, str(task.index))
+    array = (None,) * 4 if task is None else (str(task), task.array, str(task.index), task.limit)
     return (
         *(str(job.id), at, job.submit, job.runtime, job.duration, job.urgency, job.procs, job.wait),
         *(job.energy, job.cancel_at, job.name, job.user, job.bank, job.queue, job.qos, job.status),
-        *(shapes[id(job.jobspec)], *array, ",".join(map(str, job.dependencies)) or None),
+        *(*of_request[id(job.jobspec)], *array, ",".join(map(str, job.dependencies)) or None),
         *(job.hold or job.urgency == 0, job.preceding is not None),
         *(reservation_named(job), system.get("preemptible-after")),
         *(recorded.checkpoint_times(job) or (None,) * 3),

@@ -4,12 +4,12 @@
 -- and the job that preempted it
 CREATE TABLE interrupted AS
 WITH works AS (SELECT id, attempt, coalesce(sum(seconds), 0) AS ran FROM attempts GROUP BY id, attempt),
-lists AS (SELECT id, list(ran ORDER BY attempt) AS spans FROM works GROUP BY id),
-ends AS (SELECT id, list(until ORDER BY "begin") AS ends FROM attempts GROUP BY id)
-SELECT j.* EXCLUDE reason, coalesce(j.reason, '') AS reason, coalesce(l.spans, []) AS spans,
+lists AS (SELECT id, list(ran ORDER BY attempt) AS ran FROM works GROUP BY id),
+went AS (SELECT id, list(until ORDER BY "begin") AS went FROM attempts GROUP BY id)
+SELECT j.* EXCLUDE reason, coalesce(j.reason, '') AS reason, coalesce(l.ran, []) AS spans,
     if(j.start IS NULL, spans, spans[1:len(spans) - 1]) AS before, coalesce(list_sum(before), 0) AS seconds,
-    coalesce(e.ends, []) AS ends, o.id AS taker, o.eligible AS came, o.w_reservation AS taker_reservation
-FROM jobs j LEFT JOIN lists l USING (id) LEFT JOIN ends e USING (id) LEFT JOIN jobs o ON o.h_k IS NOT NULL
+    coalesce(e.went, []) AS ends, o.id AS taker, o.eligible AS came, o.w_reservation AS taker_reservation
+FROM jobs j LEFT JOIN lists l USING (id) LEFT JOIN went e USING (id) LEFT JOIN jobs o ON o.h_k IS NOT NULL
     AND o.id = replace(split_part(coalesce(j.reason, ''), 'preempted by ', 2), ', with a checkpoint', '')
 WHERE j.w_at IS NOT NULL AND j.result <> 'DROPPED' ORDER BY j.place;
 
@@ -47,7 +47,8 @@ SELECT id, start IS NOT NULL AND differs(suspended, gap) AND NOT released_before
 
 -- W1 jobs
 SELECT id, later(low, overhead) OR later(overhead, high) AS wrong,
-    'read and wrote checkpoints for ' || t(overhead) || ' s, possible are ' || t(low) || ' to ' || t(high) || ' s'
+    'read and wrote checkpoints for ' || t(overhead) || ' s, possible are ' || t(low) || ' to ' || t(high)
+        || ' s'
 FROM (SELECT id, overhead, if(w_interval IS NULL OR ended IS NULL, 0, coalesce(spans[-1], 0)) AS last,
     if(result = 'COMPLETED' AND last > 0, greatest(0, last - (w_work - saved)), last) AS high,
     if(result = 'COMPLETED', high, 0) AS low FROM interrupted);
