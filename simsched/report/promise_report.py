@@ -211,15 +211,13 @@ def _sentences(name: str, found: Promises) -> Iterator[str]:
 
 
 def _distribution(found: Promises) -> list[list[str]]:
-    late, rows, least = found.table["late"], [], -math.inf
-    for most, label in CLASSES:
-        # the ends of the classes of earlier starts belong to them: exactly one day earlier is "1 d or more"
-        inside = late[(late > least) & (late <= most)]
-        least = most
-        if len(inside):
-            apart = inside.abs()
-            times = [human.seconds(round(value)) for value in (apart.mean(), apart.median(), apart.max())]
-            rows.append([label, f"{len(inside):,}", human.share(len(inside) / len(late)), *times])
+    late = found.table["late"]
+    # the ends of the classes of earlier starts belong to them: exactly one day earlier is "1 d or more"
+    classes = pd.cut(late, [-math.inf, *(most for most, _ in CLASSES)], labels=[name for _, name in CLASSES])
+    rows = []
+    for name, apart in late.abs().groupby(classes, observed=True):
+        times = [human.seconds(round(value)) for value in (apart.mean(), apart.median(), apart.max())]
+        rows.append([str(name), f"{len(apart):,}", human.share(len(apart) / len(late)), *times])
     return rows
 
 

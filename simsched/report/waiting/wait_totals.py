@@ -208,15 +208,11 @@ class WaitedHours(TypedDict):
 
 def run_document(run: RunTables, table: pd.DataFrame) -> WaitedHours:
     """Return the hours waited in a run as JSON data."""
-    hours: Any = totals_by(run, table).loc["all"].to_dict()
-    queues: Any
-    users: Any
-    queues, users = (totals_by(run, table, name).to_dict(orient="index") for name in GROUPS)
-    return {
+    found: dict[str, Any] = {
         "run": run.name,
         "jobs": len(table),
-        "hours": hours,
-        "by_queue": queues,
-        "by_user": users,
-        "short": cast("list[ShortType]", binding(table).reset_index().to_dict(orient="records")),
+        "hours": totals_by(run, table).loc["all"].to_dict(),
+        **{f"by_{name}": totals_by(run, table, name).to_dict(orient="index") for name in GROUPS},
+        "short": binding(table).reset_index().to_dict(orient="records"),
     }
+    return cast("WaitedHours", found)

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import re
 from heapq import heappop, heappush
+from itertools import islice
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -73,6 +74,8 @@ WORKLOAD = """workload (id VARCHAR, w_at BIGINT, w_submit DOUBLE, w_runtime DOUB
     w_interval DOUBLE, w_cost DOUBLE, w_restart DOUBLE)"""
 NUMBERS = {"BIGINT": np.int64, "DOUBLE": np.float64, "BOOLEAN": np.bool_}
 """Types of columns without missing values, or with NaN for them → dtype."""
+BATCH = 100_000
+"""Rows that are in memory as Python values at a time."""
 
 
 class AuditTables:
@@ -101,20 +104,20 @@ class AuditTables:
         if lacking:
             text = f"there is no column {', '.join(map(repr, lacking))}"
             raise RunError(text, where=str(path / "jobs.parquet"))
-        self.add(HELD, zip(*map(msgspec.structs.astuple, held.rows), strict=True))
-        self.add(SIZES, zip(*held.sizes, strict=True))
+        self.add(HELD, map(msgspec.structs.astuple, held.rows))
+        self.add(SIZES, held.sizes)
         specs = {id(job.jobspec): job for job in jobs}
         of_request = {key: (_shape(job), gpu_type_of(job.jobspec.constraint)) for key, job in specs.items()}
         self.add(
             WORKLOAD,
-            zip(*(_of_job(at, job, recorded, of_request) for at, job in enumerate(jobs)), strict=True),
+            (_of_job(at, job, recorded, of_request) for at, job in enumerate(jobs)),
         )
         self.add(
             "given_dependencies (id VARCHAR, n BIGINT, text VARCHAR, scheme VARCHAR, value VARCHAR, "
             "delay DOUBLE, time DOUBLE)",
-            zip(*((str(job.id), n, str(one), one.scheme, one.value, one.delay if one.scheme == "after" else 0,
+            ((str(job.id), n, str(one), one.scheme, one.value, one.delay if one.scheme == "after" else 0,
                    one.value if one.scheme == "begin-time" else None)
-                  for job in jobs for n, one in enumerate(job.dependencies)), strict=True),
+                  for job in jobs for n, one in enumerate(job.dependencies)),
         )  # fmt: skip
         named = [
             f'{_without_nan(name, kind)} AS "{"ended" if name == "end" else name}"'
@@ -136,10 +139,10 @@ class AuditTables:
         self.con.execute(f"CREATE MACRO has(name) AS name IN ({names})")
         self.add(
             "stops (queue VARCHAR, closes DOUBLE, opens DOUBLE)",
-            zip(*((name, *one) for name, windows in recorded.stops.items() for one in windows), strict=True),
+            ((name, *one) for name, windows in recorded.stops.items() for one in windows),
         )
         counts = ((name, str(number)) for name, number in recorded.counts.items())
-        self.add("counts (name VARCHAR, number VARCHAR)", zip(*counts, strict=True))
+        self.add("counts (name VARCHAR, number VARCHAR)", counts)
         self.run("tables")
 
     def load(self, name: str, path: Path) -> dict[str, str]:
@@ -152,25 +155,28 @@ class AuditTables:
             raise RunError("cannot be read", where=str(path), expected="a Parquet file") from None
         return {row[0]: row[1] for row in found}
 
-    def add(self, table: str, columns: Iterable[Sequence[Any]]) -> None:
-        """Make a table, whose name and columns are given as in ``stops (queue VARCHAR, closes DOUBLE)``."""
+    def add(self, table: str, rows: Iterable[Sequence[Any]]) -> None:
+        """Make a table, whose name and columns are given as in ``stops (queue VARCHAR, closes DOUBLE)``.
+
+        What rows have beyond these columns is left out.
+        """
         self.con.execute(f"CREATE TABLE {table}")
-        given: dict[str, npt.NDArray[Any]] = {}
-        items: list[str] = []
         kinds = re.findall(r"\w+ ([A-Z]+(?:\[\])?)[,)]", table)
-        for at, (kind, values) in enumerate(zip(kinds, columns, strict=False)):
-            if kind in NUMBERS:
-                given[f"v{at}"] = np.array(values, dtype=NUMBERS[kind])
-                items.append(f"v{at}")
-                continue
-            # DuckDB 1.2 fails at a sample that holds only None, so what is missing is told beside the values
-            known = np.array([value is not None for value in values], dtype=np.bool_)
-            texts = np.empty(len(values), dtype=object)
-            for row, value in enumerate(values):
-                texts[row] = "" if value is None else value
-            given |= {f"v{at}": texts, f"known{at}": known}
-            items.append(f"if(known{at}, v{at}::{kind}, NULL)")
-        if given:
+        left = iter(rows)
+        while batch := list(islice(left, BATCH)):
+            given: dict[str, npt.NDArray[Any]] = {}
+            items: list[str] = []
+            for at, (kind, values) in enumerate(zip(kinds, zip(*batch, strict=True), strict=False)):
+                if kind in NUMBERS:
+                    given[f"v{at}"] = np.array(values, dtype=NUMBERS[kind])
+                    items.append(f"v{at}")
+                    continue
+                # DuckDB 1.2 fails at a sample of None alone, so what is missing is told beside the values
+                given[f"known{at}"] = np.array([value is not None for value in values], dtype=np.bool_)
+                texts = given[f"v{at}"] = np.empty(len(values), dtype=object)
+                for row, value in enumerate(values):
+                    texts[row] = "" if value is None else value
+                items.append(f"if(known{at}, v{at}::{kind}, NULL)")
             self.con.register("given", given)
             self.con.execute(f"INSERT INTO {table.partition(' ')[0]} SELECT {', '.join(items)} FROM given")
             self.con.unregister("given")
@@ -228,7 +234,7 @@ class AuditTables:
             while heap and (heap[0][1] < time or (heap[0][1] == time and not at_once)):
                 heappop(heap)
             found.append((id_, -heap[0][0] if heap else -inf))
-        self.add(f"{name} (id VARCHAR, value DOUBLE)", zip(*found, strict=True))
+        self.add(f"{name} (id VARCHAR, value DOUBLE)", found)
 
 
 def statements(file: str) -> list[str]:

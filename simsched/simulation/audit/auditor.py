@@ -98,7 +98,7 @@ def _check_nodes(tables: AuditTables, inventory: Inventory, columns: Set[str]) -
     tables.add(
         "machine (rank BIGINT, m_host VARCHAR, m_properties VARCHAR[], usable BOOLEAN, core BIGINT, "
         "gpu BIGINT)",
-        zip(*machine, strict=True),
+        machine,
     )
     tables.run("nodes")
     for type_ in UNITS:
@@ -154,11 +154,9 @@ def check_interrupted(tables: AuditTables, jobs: Sequence[Job]) -> None:
         names = {(job.qos if rules.by == "qos" else job.queue) or "" for job in jobs}
         victims = [(name, rule.mode, rule.grace, rule.exempt)
                    for name in names if (rule := rules.rule_of(name))]  # fmt: skip
-    tables.add(
-        "victims (name VARCHAR, mode VARCHAR, grace DOUBLE, exempt DOUBLE)", zip(*victims, strict=True)
-    )
+    tables.add("victims (name VARCHAR, mode VARCHAR, grace DOUBLE, exempt DOUBLE)", victims)
     given = [(one["name"], bool(one.get("flex")), bool(one.get("overlaps"))) for one in recorded.reservations]
-    tables.add("reservations (name VARCHAR, flex BOOLEAN, overlapping BOOLEAN)", zip(*given, strict=True))
+    tables.add("reservations (name VARCHAR, flex BOOLEAN, overlapping BOOLEAN)", given)
     define(tables.con, {"preempted_by": None if rules is None else rules.by})
     tables.run("interrupted")
 
@@ -175,19 +173,19 @@ def check_limits(tables: AuditTables, jobs: Sequence[Job], inventory: Inventory)
     memory = inventory.memory
     heads = ((at, rule.level, rule.over == "hold" and "submitted-jobs" in dict(rule.most), len(rule.names))
              for at, rule in enumerate(rules))  # fmt: skip
-    tables.add("rules (rule BIGINT, level DOUBLE, holds BOOLEAN, named BIGINT)", zip(*heads, strict=True))
+    tables.add("rules (rule BIGINT, level DOUBLE, holds BOOLEAN, named BIGINT)", heads)
     scopes = ((at, place, name, list(given[name]) if name in given else None) for at, rule in enumerate(rules)
               for given in (dict(rule.names),)
               for place, name in enumerate(_DIMENSIONS) if name in given or name in rule.each)  # fmt: skip
     tables.add("rule_scopes (rule BIGINT, place BIGINT, dimension VARCHAR, given VARCHAR[])",
-               zip(*scopes, strict=True))  # fmt: skip
+               scopes)  # fmt: skip
     limits = ((at, quantity, inf if value == -1 else _in_unit(value, memory or ""),
                rule.each == ("job",) or quantity == "duration")
               for at, rule in enumerate(rules) for quantity, value in rule.most
               if quantity != "memory" or memory is not None)  # fmt: skip
     tables.add("rule_limits (rule BIGINT, quantity VARCHAR, most DOUBLE, single BOOLEAN)",
-               zip(*limits, strict=True))  # fmt: skip
-    tables.add("hours (kind_of_hours VARCHAR, unit VARCHAR)", zip(*_KINDS.items(), strict=True))
+               limits)  # fmt: skip
+    tables.add("hours (kind_of_hours VARCHAR, unit VARCHAR)", _KINDS.items())
     tables.run("limits")
     found = tables.con.execute("SELECT count(DISTINCT key) FROM bounds").fetchone() or (0,)
     tables.report.checked["L1", "scopes"] = found[0]
