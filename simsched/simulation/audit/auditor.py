@@ -151,9 +151,9 @@ def check_interrupted(tables: AuditTables, jobs: Sequence[Job]) -> None:
     victims: list[tuple[Any, ...]] = []
     rules = recorded.preemption
     if rules is not None:
-        names = {(job.qos if rules.by == "qos" else job.queue) or "" for job in jobs}
-        victims = [(name, rule.mode, rule.grace, rule.exempt)
-                   for name in names if (rule := rules.rule_of(name))]  # fmt: skip
+        found = {name or "": rules.rule_of(name)
+                 for name in {job.qos if rules.by == "qos" else job.queue for job in jobs}}  # fmt: skip
+        victims = [(name, rule.mode, rule.grace, rule.exempt) for name, rule in found.items()]
     tables.add("victims (name VARCHAR, mode VARCHAR, grace DOUBLE, exempt DOUBLE)", victims)
     given = [(one["name"], bool(one.get("flex")), bool(one.get("overlaps"))) for one in recorded.reservations]
     tables.add("reservations (name VARCHAR, flex BOOLEAN, overlapping BOOLEAN)", given)

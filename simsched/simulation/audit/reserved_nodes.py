@@ -88,11 +88,6 @@ class ReservedNodes:
         """Running job → its reservation with licences, and its licences."""
         self.checked = {"R1": 0, "R2": 0}
 
-    def is_kept(self, name: str, other: str | None) -> bool:
-        """Whether the nodes of a reservation are kept from the jobs of another one, or of none."""
-        free = self._tables.get(name, {}).get("flex") or self._tables.get(other or "", {}).get("overlaps")
-        return name != other and name in self._tables and not free
-
     def wrong(self, job: Job, time: float, units: Units, ran: float | None = None) -> Iterator[str]:
         """Yield why a job may not have these units from a time on.
 
