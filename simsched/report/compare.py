@@ -117,18 +117,14 @@ def same_jobs(a: RunTables, b: RunTables) -> bool:
     The jobs of a model are drawn with the seed of the run.
     Ids repeat between traces, and jobs that merely have the same id must not be paired.
     """
-    files = [_workload_digest(run) for run in (a, b)]
+    inputs = (run.meta.get("inputs", []) for run in (a, b))
+    files = [next((i.get("sha256") for i in given if i.get("role") == "workload"), None) for given in inputs]
     drawn = a.meta.get("drawn") is True and a.meta.get("seed") != b.meta.get("seed")
     if files[0] and files[0] == files[1] and not drawn:
         return True
     left, right = (run.jobs[["id", "submit"]].drop_duplicates("id") for run in (a, b))
     both = left.merge(right, on="id")
     return bool((both["submit_x"] == both["submit_y"]).mean() >= SAME) if len(both) else False
-
-
-def _workload_digest(run: RunTables) -> str | None:
-    given = (item.get("sha256") for item in run.meta.get("inputs", []) if item.get("role") == "workload")
-    return next(given, None)
 
 
 def compare_runs(a: RunTables, b: RunTables) -> Comparison:

@@ -90,11 +90,13 @@ def promises_of(run: RunTables) -> Promises:
         )
     rows = ran(jobs.assign(promised=promised))
     done = rows[rows["promised"].notna() & np.isfinite(rows["promised"])]
-    late = (done["start"] - done["promised"]).rename("late")
-    columns = [done[name] for name in ("id", "user", "queue", "submit", "promised", "start")]
-    table = pd.concat([*columns, size_class(done), late], axis=1)
     causes = _causes(run, jobs.assign(promised=promised))
-    return Promises(len(rows), table.assign(cause=[causes.get(str(name), "") for name in done["id"]]), kind)
+    table = done[["id", "user", "queue", "submit", "promised", "start"]].assign(
+        size=size_class(done),
+        late=done["start"] - done["promised"],
+        cause=[causes.get(str(name), "") for name in done["id"]],
+    )
+    return Promises(len(rows), table, kind)
 
 
 def _promises_nothing(run: RunTables) -> bool:
@@ -209,15 +211,13 @@ def _sentences(name: str, found: Promises) -> Iterator[str]:
 
 
 def _distribution(found: Promises) -> list[list[str]]:
-    late, rows, least = found.table["late"], [], -math.inf
-    for most, label in CLASSES:
-        # the ends of the classes of earlier starts belong to them: exactly one day earlier is "1 d or more"
-        inside = late[(late > least) & (late <= most)]
-        least = most
-        if len(inside):
-            apart = inside.abs()
-            times = [human.seconds(round(value)) for value in (apart.mean(), apart.median(), apart.max())]
-            rows.append([label, f"{len(inside):,}", human.share(len(inside) / len(late)), *times])
+    late = found.table["late"]
+    # the ends of the classes of earlier starts belong to them: exactly one day earlier is "1 d or more"
+    classes = pd.cut(late, [-math.inf, *(most for most, _ in CLASSES)], labels=[name for _, name in CLASSES])
+    rows = []
+    for name, apart in late.abs().groupby(classes, observed=True):
+        times = [human.seconds(round(value)) for value in (apart.mean(), apart.median(), apart.max())]
+        rows.append([str(name), f"{len(apart):,}", human.share(len(apart) / len(late)), *times])
     return rows
 
 

@@ -37,13 +37,15 @@ with record as (
                                     nodelist VARCHAR[]))'})
     where ? or id in (select id from wanted)
 )
+-- each alloc of a job opens its next attempt; the releases up to the next alloc belong to it
 select record, id, event, time, x.nodelist as nodelist,
+       count(*) filter (event = 'alloc') over (partition by id order by record) - 1 as attempt,
        unnest(coalesce(x.R_lite, [null]), recursive := false) as entry
 from record
 """
 
 _ENTRIES = f"""
-select record, id, event, time, array_to_string(nodelist, ',') as hosts, entry.rank as ranks,
+select record, id, event, time, attempt, array_to_string(nodelist, ',') as hosts, entry.rank as ranks,
        unnest(if(cardinality(entry.children) > 0, map_keys(entry.children), ['node'])) as type,
        unnest(if(cardinality(entry.children) > 0, map_values(entry.children), [''])) as ids
 from ({_READ})
@@ -52,7 +54,7 @@ from ({_READ})
 
 def no_shards() -> pd.DataFrame:
     """Return the frame of a run without allocations: the columns of `read_shards` and no row."""
-    kinds = {"record": "int64", "id": "str", "event": "category", "time": "float64"}
+    kinds = {"record": "int64", "id": "str", "event": "category", "time": "float64", "attempt": "int64"}
     texts = dict.fromkeys(["hosts", "ranks", "type", "ids"], "category")
     return pd.DataFrame({name: pd.Series([], dtype=kind) for name, kind in {**kinds, **texts}.items()})
 
@@ -60,8 +62,8 @@ def no_shards() -> pd.DataFrame:
 def read_shards(file: Path, jobs: Sequence[str] | None = None) -> pd.DataFrame:
     """Read the records, one row for each R_lite entry and child type; of these `jobs` (ids) alone, if given.
 
-    Columns: record (its line), id, event, time (s), hosts (of the whole record), ranks,
-    type (``node`` where an entry has no children) and ids.
+    Columns: record (its line), id, event, time (s), attempt (0; a requeued job has more), hosts (of the
+    whole record), ranks, type (``node`` where an entry has no children) and ids.
 
     Raises
     ------
@@ -105,14 +107,6 @@ def ids_of(text: str) -> npt.NDArray[np.int64]:
     return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
 
 
-def attempts(shards: pd.DataFrame) -> pd.Series[int]:
-    """Return the number of the allocation of each row: 0, and 1, 2 … for a job that was requeued."""
-    records = shards.drop_duplicates("record")
-    # each alloc of a job opens its next attempt; the releases up to the next alloc belong to it
-    opened = (records["event"] == "alloc").groupby(records["id"], sort=False).cumsum() - 1
-    return shards["record"].map(pd.Series(opened.to_numpy(), index=records["record"])).astype("int64")
-
-
 def held_pools(shards: pd.DataFrame) -> pd.DataFrame:
     """Return one row per job, attempt, target and resource type, with times of alloc and release.
 
@@ -120,11 +114,10 @@ def held_pools(shards: pd.DataFrame) -> pd.DataFrame:
     """
     if shards.empty:
         return pd.DataFrame({c.name: [] for c in ALLOCATIONS})
-    numbered = shards.assign(attempt=attempts(shards))
-    is_alloc = (numbered["event"] == "alloc").to_numpy()
+    is_alloc = (shards["event"] == "alloc").to_numpy()
     hosts = hosts_by_rank(shards)
-    given = _by_rank(numbered[is_alloc]).rename(columns={"time": "alloc"})
-    back = _by_rank(numbered[~is_alloc]).rename(columns={"time": "release"})
+    given = _by_rank(shards[is_alloc]).rename(columns={"time": "alloc"})
+    back = _by_rank(shards[~is_alloc]).rename(columns={"time": "release"})
     keys = ["id", "attempt", "rank", "type"]
     # the pools of a rank may come back in several shards: the last one ends the row
     last = back.groupby(keys, observed=True, sort=False)["release"].max()

@@ -6,7 +6,7 @@ Answers about one job need no frames: pandas takes longer to import than such an
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from simsched.files import glob_free
 from simsched.report.columns import DTYPES
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
     from pathlib import Path
 
     import numpy.typing as npt
@@ -71,66 +71,66 @@ def select_item(name: str, kind: Kind) -> str:
     return f"{sql.get(kind, f'{column}::varchar')} as {column}"
 
 
-def check_jobs(jobs: Any, dropped: Any, file: Path) -> None:
-    """Refuse jobs (columns by name) with values that no run writes; `dropped` records may lack some.
+class Rule(NamedTuple):
+    """What no run writes: a column, the condition in SQL under which it is odd, and what is expected."""
 
-    RunError names the column and the first row.
-    """
-    dropped = np.asarray(dropped, dtype=bool)
-    for name in _TIMES:
-        if name in jobs:
-            values = np.asarray(jobs[name], dtype=np.float64)
-            infinite = np.isinf(values) & (name != "eligible")  # a job may never become eligible
-            odd = infinite | (np.abs(np.nan_to_num(values, posinf=0, neginf=0)) > MOST)
-            if name == "submit":
-                odd |= np.isnan(values) & ~dropped
-            _refuse(odd, name, values, file, "a time in seconds")
-    for name in _COUNTS:
-        if name in jobs:
-            values = np.asarray(jobs[name])
-            _refuse((values < 0) | (values > MOST), name, values, file, "a count of 0 or more")
-    if "start" in jobs and "end" in jobs:
-        start, end = (np.asarray(jobs[name], dtype=np.float64) for name in ("start", "end"))
-        _refuse(end < start, "end", end, file, "a time at or after the start")
-    for name in _TEXTS:
-        if name in jobs:
-            values = jobs[name]
-            lacking = values.isna() if hasattr(values, "isna") else np.equal(values, _UNKNOWN)
-            _refuse(np.asarray(lacking, dtype=bool) & ~dropped, name, values, file, "a text")
+    column: str
+    odd: str
+    expected: str
+    kind: Kind = "float"
 
 
-_UNKNOWN = np.array(None, dtype=object)
-_TIMES = ("submit", "eligible", "start", "end")
-_COUNTS = ("nodes", "cores", "gpus", "procs")
-_TEXTS = ("id", "result")
-"""Columns of the jobs that always have a value."""
+Rules: TypeAlias = "Callable[[Collection[str]], list[Rule]]"
 MOST = 2.0**53
 """The largest number of a table."""
+_READ = "result::varchar is distinct from 'DROPPED'"
+"""Dropped records may lack values."""
 
 
-def _refuse(odd: npt.NDArray[np.bool_], name: str, values: Any, file: Path, expected: str) -> None:
-    """Raise RunError for the first row whose value is odd."""
-    if odd.any():
-        row = int(np.argmax(odd))
-        value = list(values)[row] if not hasattr(values, "iloc") else values.iloc[row]
-        value = value.item() if hasattr(value, "item") else value
-        raise RunError(f"column {name!r}, row {row + 1}: {value!r}", where=str(file), expected=expected)
+def _number(name: str) -> str:
+    return f"nullif({quoted(name)}::double, 'nan'::double)"
 
 
-def check_timeline(timeline: Any, file: Path) -> None:
-    """Refuse times that are not finite and ascending, and numbers that are not finite or below 0."""
-    time = np.asarray(timeline["time"], dtype=np.float64)
-    odd = ~np.isfinite(time) | np.append(False, np.diff(time) < 0)
-    _refuse(odd, "time", time, file, "finite times, ascending")
-    for name in timeline:
-        try:
-            values = np.asarray(timeline[name], dtype=np.float64)
-        except (TypeError, ValueError):
-            fault = f"column {name!r} does not hold numbers"
-            raise RunError(fault, where=str(file), expected="numbers") from None
-        odd = np.isinf(values) | (np.nan_to_num(values) < 0) | (np.nan_to_num(values) > MOST)
-        if name != "time":
-            _refuse(odd, str(name), values, file, "a number of 0 or more")
+_JOB_RULES = (
+    Rule("submit", f"({_number('submit')} is null and {_READ}) or abs({_number('submit')}) > {MOST}",
+         "a time in seconds"),
+    Rule("eligible", f"isfinite({_number('eligible')}) and abs({_number('eligible')}) > {MOST}",
+         "a time in seconds"),  # a job may never become eligible
+    *(Rule(name, f"abs({_number(name)}) > {MOST}", "a time in seconds") for name in ("start", "end")),
+    *(Rule(name, f"{_number(name)} not between 0 and {MOST}", "a count of 0 or more",
+           "float" if name == "procs" else "int") for name in ("nodes", "cores", "gpus", "procs")),
+    Rule("end", f"{_number('end')} < {_number('start')}", "a time at or after the start"),
+    *(Rule(name, f"{name} is null and {_READ}", "a text", "text") for name in ("id", "result")),
+)  # fmt: skip
+
+
+def job_rules(names: Collection[str]) -> list[Rule]:
+    """Return the rules for these columns of jobs."""
+    return [rule for rule in _JOB_RULES if rule.column in names]
+
+
+def timeline_rules(names: Collection[str]) -> list[Rule]:
+    """Return the rules for a timeline: times that are finite and ascend, and numbers that are finite."""
+    in_order = "time is null or not isfinite(time::double) or time < earlier"
+    others = [Rule(name, f"{_number(name)} not between 0 and {MOST}", "a number of 0 or more")
+              for name in names if name != "time"]  # fmt: skip
+    return [Rule("time", in_order, "finite times, ascending"), *others]
+
+
+def refuse_rows(con: DuckDBPyConnection, rules: Sequence[Rule], file: Path) -> None:
+    """Raise RunError for the first row of a table that breaks one of the rules."""
+    earlier = "lag(time) over ()" if any(rule.column == "time" for rule in rules) else "null"
+    rows = f"(select *, row_number() over () as row, {earlier} as earlier from t)"  # noqa: S608 - constants
+    firsts = ", ".join(f"min(row) filter (where {rule.odd})" for rule in rules)
+    found = con.execute(f"select {firsts} from {rows}").fetchone() if rules else None  # noqa: S608 - quoted names
+    for rule, row in zip(rules, found or (), strict=True):
+        if row is not None:
+            item = select_item(rule.column, rule.kind)
+            told = con.execute(f"select {item} from {rows} where row = {row}").fetchone()  # noqa: S608 - quoted names
+            value = told[0] if told and told[0] is not None else np.nan
+            raise RunError(
+                f"column {rule.column!r}, row {row}: {value!r}", where=str(file), expected=rule.expected
+            )
 
 
 def refuse_types(have: Mapping[str, str], kinds: Mapping[str, Kind], file: Path) -> None:
@@ -148,16 +148,20 @@ def refuse_types(have: Mapping[str, str], kinds: Mapping[str, Kind], file: Path)
 
 
 def read_columns(
-    file: Path, kinds: Mapping[str, Kind] | None, required: Collection[str] | None = None
+    file: Path,
+    kinds: Mapping[str, Kind] | None,
+    required: Collection[str] | None = None,
+    rules: Rules = lambda _: [],
 ) -> Arrays:
-    """Read columns of these kinds, or all columns as numbers; RunError if one that is required is missing.
+    """Read columns of these kinds, or all columns as numbers.
 
-    Without `required`, all columns of `kinds` are.
+    RunError if one that is required is missing, without `required` any, or if a row breaks a rule.
     """
     required = kinds or () if required is None else required
     with open_parquet(file, required) as (con, have):
         wanted: Mapping[str, Kind] = dict.fromkeys(have, "float") if kinds is None else kinds
         refuse_types(have, wanted, file)
+        refuse_rows(con, rules([name for name in wanted if name in have]), file)
         items = [select_item(name, kind) for name, kind in wanted.items() if name in have]
         read: Mapping[str, Any] = con.execute(f"select {', '.join(items)} from t").fetchnumpy()  # noqa: S608 - quoted names
     rows = len(next(iter(read.values())))
@@ -181,11 +185,16 @@ def _plain(found: npt.NDArray[Any] | None, kind: Kind, rows: int) -> npt.NDArray
 MAX_CATEGORIES = 65_536
 
 
-def read_frame(file: Path, columns: tuple[Column, ...], required: frozenset[str]) -> pd.DataFrame:
+def read_frame(
+    file: Path, columns: tuple[Column, ...], required: frozenset[str], rules: Rules = lambda _: []
+) -> pd.DataFrame:
     """Read one Parquet file into a frame of documented dtypes, text columns as categories."""
     with open_parquet(file, required) as (con, have):
-        known = {c.name: c for c in columns}
-        refuse_types(have, {c.name: c.kind for c in columns}, file)
+        known, odd = {c.name: c for c in columns}, rules(have)
+        kinds: dict[str, Kind] = {rule.column: "float" for rule in odd}
+        kinds |= {c.name: c.kind for c in columns}
+        refuse_types(have, kinds, file)
+        refuse_rows(con, odd, file)
         items = [_item(con, name, kind, known.get(name)) for name, kind in have.items()]
         frame = con.execute(f"select {', '.join(items)} from t").df()  # noqa: S608 - quoted names
     return shaped(frame, columns)

@@ -18,7 +18,7 @@ import pandas as pd
 
 from simsched.errors import RunError
 from simsched.report.columns import HELD
-from simsched.report.data.allocations import attempts, idset_of
+from simsched.report.data.allocations import idset_of
 
 if TYPE_CHECKING:
     from simsched.report.data.tables import RunTables
@@ -99,11 +99,9 @@ def _last_time(run: RunTables) -> float:
 
 def _held(shards: pd.DataFrame, last: float) -> pd.DataFrame:
     """Return id, ranks, ids, start and end of each shard, released or not."""
-    placed = shards.assign(attempt=attempts(shards))
-    order = placed["type"].map({t: i for i, t in enumerate(PLACING)}).astype("float64").fillna(len(PLACING))
+    order = shards["type"].map({t: i for i, t in enumerate(PLACING)}).astype("float64").fillna(len(PLACING))
     # one type places a job: cores before gpus before whole nodes, so that no box is drawn twice
-    best = order.groupby(placed["record"]).transform("min")
-    placed = placed[order == best]
+    placed = shards[order == order.groupby(shards["record"]).transform("min")]
     is_alloc = placed["event"] == "alloc"
     keys = ["id", "attempt"]
     start = placed[is_alloc].drop_duplicates(keys).set_index(keys)["time"].rename("start")
@@ -153,19 +151,13 @@ def _drawn(held: pd.DataFrame, units: dict[str, int]) -> pd.DataFrame:
     kinds = held["ranks"].astype(str) + "\n" + held["ids"].astype(str) + "\n" + held["type"].astype(str)
     # texts repeat often: each distinct combination is parsed once
     codes, texts = pd.factorize(kinds)
-    placed = []
-    for text in texts:
+    rows: list[tuple[int, float, float]] = []
+    for code, text in enumerate(texts):
         ranks, ids, kind = text.split("\n")
-        placed.append(bands(ranks, ids if kind in units else "", units.get(kind, 1)))
-    counts = np.asarray([len(p) for p in placed], dtype=np.int64)[codes]
-    rows = np.repeat(np.arange(len(held)), counts)
-    flat = np.asarray([b for p in placed for b in p], dtype=np.float64).reshape(-1, 2)
-    first = np.concatenate(([0], np.cumsum([len(p) for p in placed])))[:-1][codes]
-    within = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
-    at = flat[np.repeat(first, counts) + within]
-    job = held["job"].to_numpy(dtype=np.int64)[rows]
-    start, end = (held[name].to_numpy(dtype=np.float64)[rows] for name in ("start", "end"))
-    return pd.DataFrame({"job": job, "start": start, "end": end, "low": at[:, 0], "high": at[:, 1]})
+        rows += [(code, *band) for band in bands(ranks, ids if kind in units else "", units.get(kind, 1))]
+    at = pd.DataFrame(np.array(rows, dtype=np.float64).reshape(-1, 3), columns=["code", "low", "high"])
+    drawn = held.assign(code=codes.astype(np.float64)).merge(at, on="code")
+    return drawn[["job", "start", "end", "low", "high"]].astype({"job": np.int64})
 
 
 def rows_of(run: RunTables, rects: pd.DataFrame) -> int:

@@ -121,7 +121,7 @@ def part_of(run: RunTables, drawn: Chart, view: GanttView) -> GanttPart:
     origin, last = span(run.jobs)
     if last <= origin:
         raise RunError("no job ran, so there is nothing to draw", where=run.name)
-    window = _window(run, view, origin, last)
+    window = _window(run, view)[1]
     boxes = drawn.boxes[_chosen_jobs(run, view)[drawn.boxes["job"].to_numpy(dtype=np.int64)]]
     boxes = boxes.assign(start=boxes["start"] - origin, end=boxes["end"] - origin)
     boxes = boxes[(boxes["end"] > window[0]) & (boxes["start"] < window[1])]
@@ -129,20 +129,20 @@ def part_of(run: RunTables, drawn: Chart, view: GanttView) -> GanttPart:
     if drawn.row != "rank" and view.nodes is None:
         return GanttPart(boxes, drawn.rows, (), window)
     ranks = ranks_of(run, drawn, view.nodes)
-    return GanttPart(at_rows(boxes, ranks), len(ranks), _labels(run, ranks), window)
+    host_of = dict(zip(run.nodes["rank"].tolist(), run.nodes["host"].astype(str), strict=True))
+    labels = tuple(host_of.get(rank, str(rank)) for rank in ranks.tolist())
+    return GanttPart(at_rows(boxes, ranks), len(ranks), labels, window)
 
 
 def window_of(run: RunTables, view: GanttView) -> tuple[float, float]:
     """Return the first and last second of a view on the clock of the run; errors as `part_of`."""
-    origin, last = span(run.jobs)
-    low, high = _window(run, view, origin, last)
+    origin, (low, high) = _window(run, view)
     return low + origin, high + origin
 
 
 def jobs_of_view(run: RunTables, view: GanttView) -> npt.NDArray[np.int64]:
     """Return the rows of the jobs that ran within a view; errors as `part_of`."""
-    origin, last = span(run.jobs)
-    low, high = _window(run, view, origin, last)
+    origin, (low, high) = _window(run, view)
     start = run.jobs["start"].to_numpy(dtype=np.float64) - origin
     end = run.jobs["end"].fillna(np.inf).to_numpy(dtype=np.float64) - origin
     shown = _chosen_jobs(run, view) & (start < high) & (end > low)
@@ -155,16 +155,16 @@ def jobs_of_view(run: RunTables, view: GanttView) -> npt.NDArray[np.int64]:
     return kept
 
 
-def _window(run: RunTables, view: GanttView, origin: float, last: float) -> tuple[float, float]:
-    """Return the first and last second of a view since the first submission, `origin`."""
-    clock = run.clock
+def _window(run: RunTables, view: GanttView) -> tuple[float, tuple[float, float]]:
+    """Return the first submission (s), and the first and last second of a view since then."""
+    clock, (origin, last) = run.clock, span(run.jobs)
     start, end = (
         seconds_on(time, clock, where) - (origin if isinstance(time, DateText) else 0)
         for time, where in ((view.start, "--from"), (np.inf if view.end is None else view.end, "--until"))
     )
     window = (max(start, 0.0), min(last - origin, end))
     if window[1] > window[0]:
-        return window
+        return origin, window
     at = f"{last - origin:g} s" if clock is None else clock.text(last)
     if start >= last - origin:
         raise ConfigError(f"the view begins after the last job has ended, at {at}", where=run.name)
@@ -229,12 +229,6 @@ def at_rows(boxes: pd.DataFrame, ranks: npt.NDArray[np.int64]) -> pd.DataFrame:
         parts.append(part.assign(low=low, high=high))
     rows: pd.DataFrame = pd.concat(parts, ignore_index=True)
     return rows
-
-
-def _labels(run: RunTables, ranks: npt.NDArray[np.int64]) -> tuple[str, ...]:
-    nodes = run.nodes
-    host_of = dict(zip(nodes["rank"].tolist(), nodes["host"].astype(str), strict=True))
-    return tuple(host_of.get(rank, str(rank)) for rank in ranks.tolist())
 
 
 def colours_of(run: RunTables, by: str) -> pd.Series[str]:

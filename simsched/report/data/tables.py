@@ -19,7 +19,7 @@ from simsched.errors import FormatError, RunError, SimschedError, did_you_mean
 from simsched.formats.rfc.clock import Clock, clock_of
 from simsched.formats.text.json_text import load_json
 from simsched.report.columns import JOBS, LIMITS, NODES, REQUIRED_JOBS, TIMELINE, Column
-from simsched.report.data.column_arrays import check_jobs, check_timeline, read_columns, read_frame, shaped
+from simsched.report.data.column_arrays import job_rules, read_columns, read_frame, shaped, timeline_rules
 from simsched.simulation.record.run_directory import check_format
 from simsched.simulation.record.run_origin import check_parts
 
@@ -151,9 +151,7 @@ class RunTables:
     @cached_property
     def jobs(self) -> pd.DataFrame:
         """One row per job; columns, units and dtypes are `columns.JOBS`."""
-        file = self._file("jobs.parquet")
-        frame = read_frame(file, JOBS, REQUIRED_JOBS)
-        check_jobs(frame, frame["result"] == "DROPPED", file)
+        frame = read_frame(self._file("jobs.parquet"), JOBS, REQUIRED_JOBS, job_rules)
         if frame["wait"].isna().all():  # format 1 has no such column
             frame["wait"] = frame["start"] - frame["submit"]
         return frame
@@ -161,10 +159,7 @@ class RunTables:
     @cached_property
     def timeline(self) -> pd.DataFrame:
         """One row per instant at which something changed; each row holds until the next one."""
-        file = self._file("timeline.parquet")
-        frame = read_frame(file, TIMELINE, frozenset({"time"}))
-        check_timeline(frame, file)
-        return frame
+        return read_frame(self._file("timeline.parquet"), TIMELINE, frozenset({"time"}), timeline_rules)
 
     def job_arrays(self, names: Collection[str]) -> Arrays:
         """Return columns of the jobs, ``result`` among them, as arrays; a missing text is None.
@@ -176,19 +171,13 @@ class RunTables:
         if "jobs" in self.__dict__ or self.path is None:
             blank = np.full(len(self.jobs), np.nan)
             return {name: _array(self.jobs[name]) if name in self.jobs else blank for name in kinds}
-        file = self.path / "jobs.parquet"
-        found = read_columns(file, kinds, REQUIRED_JOBS)
-        check_jobs(found, found["result"] == "DROPPED", file)
-        return found
+        return read_columns(self.path / "jobs.parquet", kinds, REQUIRED_JOBS, job_rules)
 
     def timeline_arrays(self) -> Arrays:
         """Return the numbers of the timeline as arrays, without its frame; RunError as for `timeline`."""
         if "timeline" in self.__dict__ or self.path is None:
             return {str(name): _array(column) for name, column in self.timeline.items()}
-        file = self.path / "timeline.parquet"
-        found = read_columns(file, None, {"time"})
-        check_timeline(found, file)
-        return found
+        return read_columns(self.path / "timeline.parquet", None, {"time"}, timeline_rules)
 
     @cached_property
     def summary(self) -> dict[str, float]:

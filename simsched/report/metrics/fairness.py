@@ -84,36 +84,22 @@ def overtaken(jobs: pd.DataFrame) -> pd.Series[int]:
     """Return, for each job that ran, how many jobs that were submitted later started earlier.
 
     Defined here.  Overtaking is not harm: a backfilled job overtakes and need not delay another job.
-    O(n log n): an inversion count by merging.
+    O(n log n): an inversion count, from the last submission to the first.
     """
     import pandas as pd
 
     done = ran(jobs)
     order = np.lexsort((np.arange(len(done)), done["submit"].to_numpy()))
+    starts, places = np.unique(done["start"].to_numpy()[order], return_inverse=True)
     counts = np.zeros(len(done), dtype=np.int64)
-    counts[order] = _smaller_to_the_right(done["start"].to_numpy()[order])
+    tree = [0] * (len(starts) + 1)  # Fenwick's: the jobs seen so far, by the place of their start
+    for row, place in zip(order[::-1].tolist(), places.ravel()[::-1].tolist(), strict=True):
+        below = place
+        while below:
+            counts[row] += tree[below]
+            below &= below - 1
+        above = place + 1
+        while above < len(tree):
+            tree[above] += 1
+            above += above & -above
     return pd.Series(counts, index=done.index, name="overtaken")
-
-
-def _smaller_to_the_right(values: np.ndarray) -> np.ndarray:
-    """Count, for each item, the strictly smaller items to its right (bottom-up merge sort in NumPy)."""
-    n = len(values)
-    rank = np.unique(values, return_inverse=True)[1].astype(np.int64)
-    counts = np.zeros(n, dtype=np.int64)
-    order = np.arange(n)
-    width = 1
-    while width < n:
-        block = np.arange(n) // (2 * width)
-        left = (np.arange(n) // width) % 2 == 0
-        sorted_by = np.lexsort((~left, rank[order], block))
-        # within a block, in ascending value, rights before lefts of equal value would count as
-        # smaller: lefts come first among equals, so only strictly smaller rights are before
-        rights = np.cumsum(~left[sorted_by])
-        start = np.searchsorted(block, block[sorted_by], side="left")
-        before = np.concatenate(([0], rights))[start]
-        here = rights - before
-        is_left = left[sorted_by]
-        counts[order[sorted_by[is_left]]] += here[is_left]
-        order = order[sorted_by]
-        width *= 2
-    return counts

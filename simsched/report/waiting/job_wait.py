@@ -32,8 +32,7 @@ from simsched.report.waiting.job_answer import (
     UnitHolder,
     WaitPeriod,
 )
-from simsched.report.waiting.limit_use import LimitUse
-from simsched.report.waiting.noted_limits import LIMIT
+from simsched.report.waiting.noted_limits import LIMIT, LimitUse
 from simsched.report.waiting.wait_causes import WaitCauses
 from simsched.simulation.forecast.start_times import started_at
 from simsched.simulation.options.run_config import from_document

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -43,26 +44,14 @@ class MachineReplay:
         outages: Iterable[Outage] = (),
     ) -> None:
         self._index = cluster.index
-        self._records = records
+        self._records, self._requests = records, requests
         self._times = [record.time for record in records]
-        self._requests = requests
-        self._down = ~self._index.up
-        self._changes = sorted(
-            (time, up, tuple(targets_of_ranks(self._index, outage.ranks)))
-            for outage in outages
-            for time, up in ((outage.start, False), (outage.end, True))
-        )
-        self._changed = 0
-        self._open = np.zeros(len(self._index), dtype=np.int64)
-        """How many outages each target is in."""
+        rows = [(one.start, one.end, targets_of_ranks(self._index, one.ranks)) for one in outages]
+        self._starts, self._ends = (np.array([row[at] for row in rows], dtype=np.float64) for at in (0, 1))
+        self._out_of_service = [row[2] for row in rows]
         self._claims = ClaimsFromR(self._index)
         self._next = 0
         self._claimed: set[str] = set()
-
-    @property
-    def times(self) -> list[float]:
-        """The times of all records."""
-        return self._times
 
     def state_at(self, time: float) -> Availability:
         """Return the state after all records up to a time; read-only, and it changes with the next call.
@@ -75,25 +64,28 @@ class MachineReplay:
         end = bisect_right(self._times, time)
         due: dict[str, list[int]] = {}
         for place in range(self._next, end):
-            self._note(place, due)
+            record = self._records[place]
+            name = str(record.id)
+            waiting = due.setdefault(name, [])
+            waiting.append(place)
+            whole = len(waiting) == 2 and self._records[waiting[0]].R == record.R
+            if record.event == "release" and name not in self._claimed and whole:
+                del due[name]  # it came and went in between
         self._next = end
-        for place in sorted(place for places in due.values() for place in places):
+        for place in sorted(chain.from_iterable(due.values())):
             self._apply(self._records[place])
-        return self._with_outages(time)
+        down = ~self._index.up
+        for at in np.flatnonzero((self._starts <= time) & (time < self._ends)).tolist():
+            down[self._out_of_service[at]] = True
+        if not down.any():
+            return self._claims.left
+        state = self._claims.left.copy()
+        state.set_status(np.flatnonzero(down), up=False)
+        return state
 
     def claims(self) -> dict[str, Selection]:
         """Return the claims of the state that was asked for last, by job."""
         return self._claims.by_name()
-
-    def _note(self, place: int, due: dict[str, list[int]]) -> None:
-        """Note a record as due, or forget the records of a job that came and went in between."""
-        record = self._records[place]
-        name = str(record.id)
-        waiting = due.setdefault(name, [])
-        waiting.append(place)
-        whole = len(waiting) == 2 and self._records[waiting[0]].R == record.R
-        if record.event == "release" and name not in self._claimed and whole:
-            del due[name]
 
     def _apply(self, record: AllocationRecord) -> None:
         name, granted = str(record.id), record.resources()
@@ -106,16 +98,3 @@ class MachineReplay:
         except SimschedError as error:
             fault = f"the R of job {name} at {record.time:g} s does not belong to the cluster: {error}"
             raise RunError(fault, where="allocations.jsonl") from None
-
-    def _with_outages(self, time: float) -> Availability:
-        """Return the state with targets down as the cluster and the outages say."""
-        while self._changed < len(self._changes) and self._changes[self._changed][0] <= time:
-            _, up, targets = self._changes[self._changed]
-            np.add.at(self._open, list(targets), -1 if up else 1)
-            self._changed += 1
-        down = self._down | (self._open > 0)
-        if not down.any():
-            return self._claims.left
-        state = self._claims.left.copy()
-        state.set_status(np.flatnonzero(down), up=False)
-        return state

@@ -11,6 +11,8 @@ import numpy as np
 from simsched.errors import RunError
 from simsched.match.requests.compile import compile_request
 from simsched.report.columns import HELD
+from simsched.report.data.run_outages import outages_in
+from simsched.report.waiting.machine_replay import MachineReplay
 from simsched.simulation.licences.licence_pools import read_licences, with_licences, with_requests
 from simsched.simulation.record.allocation_reader import read_records
 
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from simsched.graph.cluster import Cluster
     from simsched.match.requests.request import Request
     from simsched.report.data.tables import RunTables
+    from simsched.simulation.outages.outages import Outage
     from simsched.simulation.record.allocation_reader import AllocationRecord
     from simsched.workload.job import Job, Workload
 
@@ -70,6 +73,16 @@ class RunFacts:
         """The records of ``allocations.jsonl``."""
         assert self.run.folder is not None
         return read_records(self.run.folder / "allocations.jsonl")
+
+    @cached_property
+    def outages(self) -> tuple[Outage, ...]:
+        """The outages of the run."""
+        return outages_in(self.run.folder, self.config)
+
+    def replay(self) -> MachineReplay:
+        """Return the machine at the beginning of the run."""
+        assert self.cluster is not None
+        return MachineReplay(self.cluster, self.records, self.request_of, self.outages)
 
     @cached_property
     def row_of(self) -> dict[str, int]:

@@ -28,10 +28,8 @@ from simsched.match.requests.request import POOL, VERTEX
 from simsched.match.search.counts import is_idle
 from simsched.match.search.select import can_match
 from simsched.report.columns import HELD
-from simsched.report.data.run_outages import outages_in
 from simsched.report.metrics.causes import NEVER, REJECTED
 from simsched.report.waiting.job_answer import Cause
-from simsched.report.waiting.machine_replay import MachineReplay
 from simsched.report.waiting.noted_limits import NOTHING, LimitTimes, NotedLimits
 from simsched.report.waiting.reserved_times import ReservedTimes
 from simsched.report.waiting.run_facts import RunFacts
@@ -40,7 +38,7 @@ from simsched.simulation.outages.disruption import closures_of
 from simsched.workload.job import has_array_limits
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from simsched.arrays import Bools, Floats, Integers
     from simsched.graph.cluster import Cluster
@@ -121,7 +119,6 @@ class WaitCauses(RunFacts):
             if not self.types:
                 raise RunError("the timeline of this run has no free units of any type", where=run.name)
             return
-        self.outages = outages_in(run.folder, self.config)
         plays_log = self.config.get("queue_policy") == RECORDED
         limited = self.config.get("limits") or (not plays_log and has_array_limits(self.jobs.values()))
         if limited and run.meta.get("format", 1) < NOTED_LIMITS:
@@ -135,11 +132,6 @@ class WaitCauses(RunFacts):
         self._sums_of = cache(self._find_sums)
 
     # --- facts on jobs ---------------------------------------------------------------------------
-
-    def replay(self) -> MachineReplay:
-        """Return the machine at the beginning of the run."""
-        assert self.cluster is not None
-        return MachineReplay(self.cluster, self.records, self.request_of, self.outages)
 
     def reserved_for(self, job: Job) -> ReservedTimes:
         """Return the windows of advance reservations as a job sees them."""
@@ -306,7 +298,19 @@ class WaitCauses(RunFacts):
 
     @cached_property
     def _held_by_row(self) -> Floats:
-        return needed_units(self.run, self.types, self.table)
+        """The units of each type (column) that must be free for each job (row), by the tables of the run.
+
+        Jobs that get whole nodes request nodes, the others units in them.
+        """
+        needs = np.stack([self.table[HELD[type_]].astype(np.float64) for type_ in self.types], axis=1)
+        if "node" in self.types:
+            shapes = [str(shape) for shape in self.table["shape"]]
+            known = {shape: _WHOLE_NODE.search(shape) is not None for shape in set(shapes)}
+            all_whole = bool(self.run.meta.get("whole_nodes"))
+            whole = np.array([all_whole or known[shape] for shape in shapes], dtype=bool)
+            nodes = np.array(self.types) == "node"
+            needs[whole[:, None] != nodes] = 0
+        return needs
 
     def _sums(self, request: Request) -> tuple[dict[str, float], bool]:
         """Return the units of each type that the timeline counts and the request takes; whether they decide.
@@ -609,22 +613,6 @@ class _Class:
         for one in () if self.reserved is None else self.reserved.closures:
             found |= (one.start < middle + self.duration) & (middle < one.end)
         return found
-
-
-def needed_units(run: RunTables, types: Sequence[str], jobs: Mapping[str, Any]) -> Floats:
-    """Return the units of each type (column) that must be free for each job (row), by the tables of a run.
-
-    Jobs that get whole nodes request nodes, the others units in them.
-    """
-    needs = np.stack([np.asarray(jobs[HELD[type_]], dtype=np.float64) for type_ in types], axis=1)
-    if "node" in types:
-        shapes = [str(shape) for shape in jobs["shape"]]
-        known = {shape: _WHOLE_NODE.search(shape) is not None for shape in set(shapes)}
-        whole = np.array([bool(run.meta.get("whole_nodes")) or known[shape] for shape in shapes], dtype=bool)
-        needs[~whole, types.index("node")] = 0
-        for at in (at for at, type_ in enumerate(types) if type_ != "node"):
-            needs[whole, at] = 0
-    return needs
 
 
 def _union(first: Integers, last: Integers) -> Integers:

@@ -99,18 +99,11 @@ def binding(table: pd.DataFrame) -> pd.DataFrame:
     This is the answer to "what to buy": more units of the type in the first row would have helped
     for the most hours.
     """
-    total = float(table.to_numpy().sum())
-    rows = [
-        {
-            "type": str(column).removeprefix(f"{Cause.SHORT} of "),
-            "job_hours": float(table[column].sum()) / 3600.0,
-            "jobs": int((table[column] > 0).sum()),
-            "share": float(table[column].sum()) / total if total else 0.0,
-        }
-        for column in table
-        if str(column).startswith(Cause.SHORT)
-    ]
-    frame = pd.DataFrame(rows, columns=["type", "job_hours", "jobs", "share"]).set_index("type")
+    short = table[[column for column in table if str(column).startswith(Cause.SHORT)]]
+    hours = short.sum() / 3600.0
+    share = short.sum() / (float(table.to_numpy().sum()) or 1.0)
+    frame = pd.DataFrame({"job_hours": hours, "jobs": (short > 0).sum(), "share": share})
+    frame.index = pd.Index([str(one).removeprefix(f"{Cause.SHORT} of ") for one in short], name="type")
     return frame.sort_values("job_hours", ascending=False, kind="stable")
 
 
@@ -215,15 +208,11 @@ class WaitedHours(TypedDict):
 
 def run_document(run: RunTables, table: pd.DataFrame) -> WaitedHours:
     """Return the hours waited in a run as JSON data."""
-    hours: Any = totals_by(run, table).loc["all"].to_dict()
-    queues: Any
-    users: Any
-    queues, users = (totals_by(run, table, name).to_dict(orient="index") for name in GROUPS)
-    return {
+    found: dict[str, Any] = {
         "run": run.name,
         "jobs": len(table),
-        "hours": hours,
-        "by_queue": queues,
-        "by_user": users,
-        "short": cast("list[ShortType]", binding(table).reset_index().to_dict(orient="records")),
+        "hours": totals_by(run, table).loc["all"].to_dict(),
+        **{f"by_{name}": totals_by(run, table, name).to_dict(orient="index") for name in GROUPS},
+        "short": binding(table).reset_index().to_dict(orient="records"),
     }
+    return cast("WaitedHours", found)

@@ -11,7 +11,7 @@ held : one row per line that allocates, in order of `k`.  `job` is the place of 
     marks the last row of each job.
 sizes : the numbers of nodes, cores and GPUs that the table of jobs may have, as bounds, for each `size`.  R
     does not tell which units are shared, nor which targets some part of a request holds alone.  `own` marks
-    the number that no other job may use.
+    the number that no other job may use (1, else 0).
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from math import inf, isnan, nan
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-import numpy as np
 
 from simsched.errors import SimschedError
 from simsched.formats.rfc.constraint import kinds_of_units
@@ -32,7 +31,6 @@ from simsched.simulation.audit.recorded_r import (
     placement_reader,
     read_document,
     read_line,
-    scheduler_of,
     wrong_envelope,
 )
 from simsched.simulation.audit.request_check import RequestCheck
@@ -53,15 +51,17 @@ if TYPE_CHECKING:
 
 
 STARTS, CHANGES, GOES_ON = range(3)
-_COLUMNS = {"job": np.int64, "attempt": np.int64, "kind": np.int64, "size": np.int64, "time": np.float64,
-            "start": np.float64, "first": np.float64, "last": np.float64, "gap": np.float64, "open": np.bool_,
-            "newest": np.bool_, "queue": object, "slots": np.int64, "failures": object}  # fmt: skip
-_SIZES = ("size", "own", "nodes", "least_cores", "most_cores", "least_gpus", "most_gpus", "memory")
+HELD = """held (k BIGINT, job BIGINT, attempt BIGINT, kind BIGINT, size BIGINT, time DOUBLE, start DOUBLE,
+    gap DOUBLE, queue VARCHAR, slots BIGINT, first DOUBLE, last DOUBLE, open BOOLEAN, newest BOOLEAN,
+    failures DOUBLE[])"""
+SIZES = """sizes (size BIGINT, own BIGINT, nodes DOUBLE, least_cores DOUBLE, most_cores DOUBLE,
+    least_gpus DOUBLE, most_gpus DOUBLE, memory DOUBLE)"""
 
 
 class _Row(msgspec.Struct, gc=False):
-    """A row of the table `held`."""
+    """A row of the table `held`; before it its attempt `ran` and was suspended (`gaps`) for some seconds."""
 
+    k: int
     job: int
     attempt: int
     kind: int
@@ -76,6 +76,8 @@ class _Row(msgspec.Struct, gc=False):
     open: bool = True
     newest: bool = True
     failures: list[float] | None = None
+    ran: float = 0.0
+    gaps: float = 0.0
 
 
 @dataclass(slots=True)
@@ -87,8 +89,8 @@ class _Holding:
     rules: ClaimRules
     placement: RPlacement
     units: dict[int, dict[str, int]]
-    kept: dict[int, dict[str, int]]
     amounts: dict[str, int]
+    kept: dict[int, dict[str, int]]
     kept_amounts: dict[str, int]
     in_part: bool = False
     """Whether it released some of its units."""
@@ -103,9 +105,9 @@ class AllocationPass:
         self._report, self._recorded, self._inventory, self._jobs = report, recorded, inventory, jobs
         self._places = {str(job.id): at for at, job in enumerate(jobs)}
         self._held: dict[str, _Holding] = {}
-        self._rows: list[_Row] = []
+        self.rows: list[_Row] = []
         self._newest: dict[int, _Row] = {}
-        self._sizes: list[tuple[float, ...]] = []
+        self.sizes: list[tuple[float, ...]] = []
         self._size_of: dict[Any, int] = {}
         """Request and `RPlacement.alike` that are right → size."""
         self._rules: dict[int, ClaimRules] = {}
@@ -116,8 +118,8 @@ class AllocationPass:
         self._reserved = ReservedNodes(recorded.reservations, recorded.windows)
         limited = recorded.licences or recorded.reservations or recorded.outages or recorded.suspends
         self._in_time_too = bool(limited)
-        self._work: dict[str, tuple[float, float, Any]] = {}
-        """Suspended job → the seconds that its attempt ran and was suspended, and its units before."""
+        self._had: dict[str, RPlacement] = {}
+        """What each job had that may be suspended."""
         self._left: dict[str, frozenset[int]] = {}
         """The ranks that each job released last."""
         self._vague = 0
@@ -162,14 +164,6 @@ class AllocationPass:
         """Whether R does not determine how many units are in use."""
         return any(rules.unclear for rules in self._rules.values())
 
-    def tables(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return the tables `held` and `sizes`, as columns."""
-        rows = self._rows
-        held = {name: column([getattr(row, name) for row in rows], kind) for name, kind in _COLUMNS.items()}
-        held["k"] = np.arange(len(rows))
-        sizes = np.array(self._sizes, dtype=np.float64).reshape(-1, len(_SIZES)).T
-        return held, dict(zip(_SIZES, sizes, strict=True))
-
     def _line(self, line: AllocationLine, name: str, at: int, number: int) -> None:
         held, text = self._held.get(name), bytes(line.R)
         alloc = line.event == "alloc"
@@ -208,12 +202,10 @@ class AllocationPass:
         rules = self._rules.get(id(job.jobspec))  # jobs with equal requests share one jobspec object
         if rules is None:
             rules = self._rules[id(job.jobspec)] = ClaimRules(job.jobspec, self._inventory)
-        region, amounts = self._region(rules, placement)
-        for holder, fault in self._holders.take(name, rules, region or placement.units):
+        kept = self._kept(rules, placement)
+        for holder, fault in self._holders.take(name, rules, *kept):
             report.add("A3", holder, fault)
-        for fault in self._holders.take_amounts(rules, amounts):
-            report.add("A3", name, fault)
-        size = self._size(name, rules, placement, region, amounts)
+        size = self._size(name, rules, placement, *kept)
         least, most = rules.slots if rules.slots[1] else [len(placement.all)] * 2
         slots = document.execution.nslots
         if not isinstance(slots, int) or isinstance(slots, bool) or not least <= slots <= most:
@@ -221,39 +213,35 @@ class AllocationPass:
             report.add("A5", name, f"its R has {slots!r} slots, the request {wanted}")
             slots = -1
         row = self._note(at, now, document, size, slots)
-        self._held[name] = _Holding(
-            *(row, text, rules, placement, placement.units, region or placement.units),
-            *(placement.amounts, amounts),
-        )
+        self._held[name] = _Holding(row, text, rules, placement, placement.units, placement.amounts, *kept)
         if self._in_time_too:
             self._in_time(name, job, row, placement)
         self._expiration(name, job, row, document.execution)
 
-    def _region(self, rules: ClaimRules, placement: RPlacement) -> tuple[dict[int, Any], dict[str, int]]:
-        """Return the units and amounts of the racks, sockets … that are held exclusively, and of R."""
+    def _kept(
+        self, rules: ClaimRules, placement: RPlacement
+    ) -> tuple[dict[int, dict[str, int]], dict[str, int]]:
+        """Return units and amounts that no other job may use: R's, and all in racks … held exclusively."""
         self._vague += rules.vague
         if not rules.closed or rules.vague:
-            return {}, placement.amounts
-        kept, amounts = (
-            {rank: dict(masks) for rank, masks in placement.units.items()},
-            dict(placement.amounts),
-        )
-        wide = {type_ for _, type_, _ in self._inventory.pools.values()}
-        for kind in rules.closed:
-            for region in self._inventory.regions[kind]:
-                if touches(placement.all, region):
-                    for rank, masks in region.items():
-                        mine = kept.setdefault(rank, {})
-                        mine.update({t: mine.get(t, 0) | mask for t, mask in masks.items() if t not in wide})
-                    amounts |= {
-                        path: units.bit_count()
-                        for path, (rank, type_, units) in self._inventory.pools.items()
-                        if units & region.get(rank, {}).get(type_, 0)
-                    }
-        return kept, amounts
+            return placement.units, placement.amounts
+        units, amounts = {rank: dict(masks) for rank, masks in placement.units.items()}, {**placement.amounts}
+        pools = self._inventory.pools
+        wide = {type_ for _, type_, _ in pools.values()}
+        for region in (one for kind in rules.closed for one in self._inventory.regions[kind]):
+            if touches(placement.all, region):
+                for rank, masks in region.items():
+                    mine = units.setdefault(rank, {})
+                    mine.update({t: mine.get(t, 0) | mask for t, mask in masks.items() if t not in wide})
+                amounts |= {
+                    path: all_.bit_count()
+                    for path, (rank, type_, all_) in pools.items()
+                    if all_ & region.get(rank, {}).get(type_, 0)
+                }
+        return units, amounts
 
     def _size(
-        self, name: str, rules: ClaimRules, placement: RPlacement, region: Units, amounts: Mapping[str, int]
+        self, name: str, rules: ClaimRules, placement: RPlacement, kept: Units, amounts: Mapping[str, int]
     ) -> int:
         """Compare units with a request and its constraint (A5, A6); return the place of their numbers."""
         spec, inventory, units = rules.spec, self._inventory, placement.all
@@ -274,36 +262,35 @@ class AllocationPass:
         fault = self._check.fault(spec.resources, units) or self._check.misplaced(rules.apart, units)
         if fault is not None:
             self._report.add("A5", name, fault)
-        size = self._sizes[-1][0] + 1 if self._sizes else 0
-        named, kept = _totals(rules, units), _totals(rules, region or units)
-        targets = inventory.targets
-        whole, all_kept = (
-            _totals(None, {r: targets[r].usable for r in each}) for each in (units, region or units)
+        size = self.sizes[-1][0] + 1 if self.sizes else 0
+        pools = inventory.pools
+        named, own = (
+            _totals(rules, masks, [(pools[path][1], number) for path, number in some.items()])
+            for masks, some in ((placement.units, placement.amounts), (kept, amounts))
         )
-        if region:
-            for path, amount in amounts.items():
-                kept[inventory.pools[path][1]] += amount
+        targets = inventory.targets
+        whole, all_kept = (_totals(None, {r: targets[r].usable for r in each}) for each in (units, kept))
         if rules.alone:
-            named, kept = whole, all_kept
+            named, own = whole, all_kept
         mixed, most = rules.mixed, whole if rules.partly else named
-        self._sizes += [
-            (size, 1, *_numbers(kept, kept)),
+        self.sizes += [
+            (size, 1, *_numbers(own, own)),
             (size, 0, *_numbers(named, named)),
             (size, 0, *_numbers(named | {t: mixed[t] for t in mixed}, most)),
         ]
         if rules.vague:
-            self._sizes.append((size, 0, nan, 0, inf, 0, inf, 0))
+            self.sizes.append((size, 0, nan, 0, inf, 0, inf, 0))
         if self._recorded.whole_targets:
-            self._sizes.append((size, 0, *_numbers(whole, whole)))
+            self.sizes.append((size, 0, *_numbers(whole, whole)))
         if fault is None:
             self._size_of[key] = int(size)
         return int(size)
 
     def _note(self, at: int, now: float, document: RDocument, size: int, slots: int) -> _Row:
         """Add a row of an allocation."""
-        queue, before = scheduler_of(bytes(document.attributes)).queue, self._newest.get(at)
-        row = self._newest[at] = _Row(at, 0, STARTS, size, now, now, 0, queue, slots)
-        self._rows.append(row)
+        queue, before = document.attributes.system.scheduler.queue, self._newest.get(at)
+        row = self._newest[at] = _Row(len(self.rows), at, 0, STARTS, size, now, now, 0, queue, slots)
+        self.rows.append(row)
         if before is not None:
             before.newest, row.attempt = False, before.attempt + 1
             suspends = self._recorded.suspends
@@ -311,19 +298,21 @@ class AllocationPass:
                 if suspends or before.last == now:
                     row.attempt, row.start, row.kind = before.attempt, before.start, CHANGES
                 if suspends:
-                    row.kind, row.gap = GOES_ON, 0 if isnan(before.first) else now - before.first
+                    first = now if isnan(before.first) else before.first
+                    row.kind, row.gap = GOES_ON, now - first
+                    row.ran, row.gaps = before.ran + first - before.time, before.gaps + row.gap
         return row
 
     def _in_time(self, name: str, job: Job, row: _Row, placement: RPlacement) -> None:
         """Check the units of an allocation against outages, reservations, licences and suspensions."""
-        report, units, now, ran = self._report, placement.all, row.time, None
+        report, units, now = self._report, placement.all, row.time
         if row.kind == GOES_ON:
-            ran, _, before = self._work[name]
             report.checked["V2", "resumed jobs"] += 1
-            if before != (units, placement.amounts):
+            before = self._had.get(name)
+            if before is not None and (before.all, before.amounts) != (units, placement.amounts):
                 report.add("V2", name, f"goes on at {now:g} with other resources than it had")
         if row.kind != CHANGES:
-            for fault in self._reserved.wrong(job, now, units, ran):
+            for fault in self._reserved.wrong(job, now, units, row.ran if row.kind == GOES_ON else None):
                 report.add("R1", name, fault)
         licences = self._licences
         for fault in licences.take(job, placement.outside):
@@ -336,13 +325,7 @@ class AllocationPass:
 
     def _expiration(self, name: str, job: Job, row: _Row, execution: Execution) -> None:
         limit = inf if job.duration is None else job.duration
-        expected = 0 if limit == inf else row.start + max(limit, SLACK)  # RFC 20: later than the start
-        if row.kind == GOES_ON:
-            ran, gaps, units = self._work[name]
-            self._work[name] = ran, gaps + row.gap, units
-            expected += gaps + row.gap if expected else 0
-        else:
-            self._work.pop(name, None)
+        expected = 0 if limit == inf else row.start + max(limit, SLACK) + row.gaps  # RFC 20: after the start
         if differs(execution.starttime, row.start):
             self._report.add("A8", name, f"starttime {execution.starttime} is not {row.start}")
         if differs(execution.expiration, expected):
@@ -351,13 +334,11 @@ class AllocationPass:
     # -- releases -----------------------------------------------------------------------------
 
     def _release(self, name: str, held: _Holding, now: float, shard: RPlacement, *, whole: bool) -> None:
-        row, holders, rules = held.row, self._holders, held.rules
+        row = held.row
         if isnan(row.first):
             row.first = now
             if self._recorded.suspends:
-                ran, gaps, _ = self._work.get(name, (0.0, 0.0, None))
-                units = held.placement.all, held.placement.amounts
-                self._work[name] = ran + now - row.time, gaps, units
+                self._had[name] = held.placement
         row.last = now
         self._licences.give_back(shard.outside)
         self._reserved.release(name)
@@ -372,8 +353,7 @@ class AllocationPass:
             self._release_part(name, held, shard)
         if held.units or held.amounts:
             return
-        holders.give_back(name, rules, held.kept, leaves=True)
-        holders.give_back_amounts(rules, held.kept_amounts)
+        self._holders.give_back(name, held.rules, held.kept, held.kept_amounts, leaves=True)
         row.open = False
         del self._held[name]
         if self._recorded.outages:
@@ -389,14 +369,13 @@ class AllocationPass:
             rest = {type_: mask for type_, mask in rest.items() if mask}
             if rest:
                 held.units[rank] = rest
-                self._holders.give_back(name, held.rules, {rank: masks}, leaves=False)
+                self._holders.give_back(name, held.rules, {rank: masks}, {}, leaves=False)
                 kept = held.kept[rank]
                 held.kept[rank] = {type_: mask & ~masks.get(type_, 0) for type_, mask in kept.items()}
             else:
                 del held.units[rank]
-                self._holders.give_back(name, held.rules, {rank: held.kept.pop(rank)}, leaves=True)
                 here = {p: n for p, n in held.kept_amounts.items() if self._inventory.pools[p][0] == rank}
-                self._holders.give_back_amounts(held.rules, here)
+                self._holders.give_back(name, held.rules, {rank: held.kept.pop(rank)}, here, leaves=True)
                 held.kept_amounts = {p: n for p, n in held.kept_amounts.items() if p not in here}
         for path, amount in shard.amounts.items():
             if amount > held.amounts.get(path, 0):
@@ -417,22 +396,13 @@ class AllocationPass:
             row.failures += times
 
 
-def column(values: Sequence[Any], kind: Any = object) -> Any:
-    """Return a column of a table; None is an empty cell."""
-    if kind is not object:
-        return np.array(values, dtype=kind)
-    made = np.empty(len(values), dtype=object)
-    made[:] = values
-    return made
-
-
-def _totals(rules: ClaimRules | None, units: Units) -> Counter[str]:
+def _totals(rules: ClaimRules | None, units: Units, amounts: Iterable[tuple[str, int]] = ()) -> Counter[str]:
     """Return the numbers of targets and of units by type, without those that a request shares."""
     totals: Counter[str] = Counter(node=len(units))
-    for masks in units.values():
-        for type_, mask in masks.items():
-            if rules is None or type_ not in rules.shared:
-                totals[type_] += mask.bit_count()
+    counted = ((type_, mask.bit_count()) for masks in units.values() for type_, mask in masks.items())
+    for type_, number in (*counted, *amounts):
+        if rules is None or type_ not in rules.shared:
+            totals[type_] += number
     return totals
 
 

@@ -12,7 +12,8 @@ jobs : ``jobs.parquet`` beside the job (``w_``) and its last allocation (``h_``)
     seconds after which it ends by itself, and `gap` the seconds for which its last attempt was suspended.
 attempts : `id`, `attempt`, `begin`, `until` (inf: it did not end) and `size` of each time in which a job ran;
     a change of its units begins another.  `seconds` are those that it ran, without suspensions.
-dependencies : `id`, `n`, `text`, `scheme`, `time` (of begin-time), `delay`, and `other`, the job waited for.
+dependencies : `id`, `n`, `text`, `scheme`, `value`, `time` (of begin-time), `delay`, and in one row for each
+    of them `other`, the job that is waited for.
 stops : `queue`, and from when until when it `closes` and `opens`.
 
 `RecordedRun.rules` has the run options that are macros without arguments.
@@ -22,21 +23,27 @@ from __future__ import annotations
 
 import re
 from heapq import heappop, heappush
+from itertools import islice
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duckdb
+import msgspec
 import numpy as np
 
 from simsched.errors import RunError, SimschedError
-from simsched.simulation.audit.allocation_pass import column
+from simsched.formats.rfc.constraint import gpu_type_of
+from simsched.simulation.audit.allocation_pass import HELD, SIZES
 from simsched.simulation.audit.audit_report import NAMED
+from simsched.simulation.audit.reserved_nodes import reservation_named
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from simsched.formats.rfc.dependency import Dependency
+    import numpy.typing as npt
+
+    from simsched.simulation.audit.allocation_pass import AllocationPass
     from simsched.simulation.audit.audit_report import AuditReport
     from simsched.simulation.audit.recorded_run import RecordedRun
     from simsched.workload.job import Job
@@ -59,8 +66,16 @@ AS_SUBMITTED = {
     "queue": "CASE WHEN w_queue IS NULL AND queue IN queues() THEN queue ELSE w_queue END",
     "duration": "CASE WHEN w_duration IS NULL AND len(queues()) > 0 THEN duration ELSE w_limit END",
 }  # fmt: skip
-NUMBERS = ("submit", "runtime", "duration", "urgency", "procs", "wait", "energy", "cancel_at")
-TEXTS = ("name", "user", "bank", "queue", "qos", "status")
+WORKLOAD = """workload (id VARCHAR, w_at BIGINT, w_submit DOUBLE, w_runtime DOUBLE, w_duration DOUBLE,
+    w_urgency DOUBLE, w_procs DOUBLE, w_wait DOUBLE, w_energy DOUBLE, w_cancel_at DOUBLE, w_name VARCHAR,
+    w_user VARCHAR, w_bank VARCHAR, w_queue VARCHAR, w_qos VARCHAR, w_status VARCHAR, w_shape VARCHAR,
+    w_gpu_type VARCHAR, w_array_task VARCHAR, w_array VARCHAR, w_index VARCHAR, w_tasks DOUBLE,
+    w_depends VARCHAR, w_held BOOLEAN, w_follows BOOLEAN, w_reservation VARCHAR, w_after DOUBLE,
+    w_interval DOUBLE, w_cost DOUBLE, w_restart DOUBLE)"""
+NUMBERS = {"BIGINT": np.int64, "DOUBLE": np.float64, "BOOLEAN": np.bool_}
+"""Types of columns without missing values, or with NaN for them → dtype."""
+BATCH = 100_000
+"""Rows that are in memory as Python values at a time."""
 
 
 class AuditTables:
@@ -78,10 +93,10 @@ class AuditTables:
         recorded: RecordedRun,
         path: Path,
         jobs: Sequence[Job],
-        allocations: tuple[Mapping[str, Any], Mapping[str, Any]],
+        held: AllocationPass,
     ) -> None:
         self.report, self.recorded, self.path = report, recorded, path
-        self.vague = False
+        self.vague = held.is_vague
         """Whether R does not determine how many units are in use."""
         self.con = duckdb.connect(":memory:", config={"threads": 1})
         self.columns = self.load("given_jobs", path / "jobs.parquet")
@@ -89,12 +104,21 @@ class AuditTables:
         if lacking:
             text = f"there is no column {', '.join(map(repr, lacking))}"
             raise RunError(text, where=str(path / "jobs.parquet"))
-        self.add("held", allocations[0], failures="DOUBLE[]", queue="VARCHAR")
-        self.add("sizes", allocations[1])
-        texts = (*TEXTS, "shape", "array_task", "depends")
-        self.add("workload", _workload(jobs, recorded), **{f"w_{name}": "VARCHAR" for name in texts})
-        kinds = dict.fromkeys(("id", "text", "scheme", "other"), "VARCHAR")
-        self.add("dependencies", _dependencies(jobs), **kinds)
+        self.add(HELD, map(msgspec.structs.astuple, held.rows))
+        self.add(SIZES, held.sizes)
+        specs = {id(job.jobspec): job for job in jobs}
+        of_request = {key: (_shape(job), gpu_type_of(job.jobspec.constraint)) for key, job in specs.items()}
+        self.add(
+            WORKLOAD,
+            (_of_job(at, job, recorded, of_request) for at, job in enumerate(jobs)),
+        )
+        self.add(
+            "given_dependencies (id VARCHAR, n BIGINT, text VARCHAR, scheme VARCHAR, value VARCHAR, "
+            "delay DOUBLE, time DOUBLE)",
+            ((str(job.id), n, str(one), one.scheme, one.value, one.delay if one.scheme == "after" else 0,
+                   one.value if one.scheme == "begin-time" else None)
+                  for job in jobs for n, one in enumerate(job.dependencies)),
+        )  # fmt: skip
         named = [
             f'{_without_nan(name, kind)} AS "{"ended" if name == "end" else name}"'
             for name, kind in self.columns.items()
@@ -113,8 +137,12 @@ class AuditTables:
         define(self.con, recorded.rules | {"preemptible": preemptible})
         names = ", ".join(f"'{name}'" for name in self.columns)
         self.con.execute(f"CREATE MACRO has(name) AS name IN ({names})")
-        stops = [(name, *window) for name, windows in recorded.stops.items() for window in windows]
-        self.fill("stops (queue VARCHAR, closes DOUBLE, opens DOUBLE)", stops)
+        self.add(
+            "stops (queue VARCHAR, closes DOUBLE, opens DOUBLE)",
+            ((name, *one) for name, windows in recorded.stops.items() for one in windows),
+        )
+        counts = ((name, str(number)) for name, number in recorded.counts.items())
+        self.add("counts (name VARCHAR, number VARCHAR)", counts)
         self.run("tables")
 
     def load(self, name: str, path: Path) -> dict[str, str]:
@@ -127,26 +155,31 @@ class AuditTables:
             raise RunError("cannot be read", where=str(path), expected="a Parquet file") from None
         return {row[0]: row[1] for row in found}
 
-    def add(self, name: str, columns: Mapping[str, Any], **types: str) -> None:
-        """Make a table of columns; texts and lists need their types."""
-        given = {key: values for key, values in columns.items() if key not in types}
-        items = [f'"{key}"' for key in given]
-        for key, kind in types.items():
-            # DuckDB 1.2 fails at a sample that holds only None, so what is missing is told beside the values
-            missing = np.array([value is None for value in columns[key]], dtype=np.bool_)
-            given[f"no {key}"], given[key] = missing, columns[key].copy()
-            given[key][missing] = ""
-            items.append(f'CASE WHEN "no {key}" THEN NULL ELSE "{key}"::{kind} END AS "{key}"')
-        self.con.register("given_columns", given)
-        self.con.execute(f"CREATE TABLE {name} AS SELECT {', '.join(items)} FROM given_columns")
-        self.con.unregister("given_columns")
+    def add(self, table: str, rows: Iterable[Sequence[Any]]) -> None:
+        """Make a table, whose name and columns are given as in ``stops (queue VARCHAR, closes DOUBLE)``.
 
-    def fill(self, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Make a small table, of which name and columns are given, with these rows."""
+        What rows have beyond these columns is left out.
+        """
         self.con.execute(f"CREATE TABLE {table}")
-        if rows:
-            places = ", ".join("?" * len(rows[0]))
-            self.con.executemany(f"INSERT INTO {table.partition(' ')[0]} VALUES ({places})", rows)
+        kinds = re.findall(r"\w+ ([A-Z]+(?:\[\])?)[,)]", table)
+        left = iter(rows)
+        while batch := list(islice(left, BATCH)):
+            given: dict[str, npt.NDArray[Any]] = {}
+            items: list[str] = []
+            for at, (kind, values) in enumerate(zip(kinds, zip(*batch, strict=True), strict=False)):
+                if kind in NUMBERS:
+                    given[f"v{at}"] = np.array(values, dtype=NUMBERS[kind])
+                    items.append(f"v{at}")
+                    continue
+                # DuckDB 1.2 fails at a sample of None alone, so what is missing is told beside the values
+                given[f"known{at}"] = np.array([value is not None for value in values], dtype=np.bool_)
+                texts = given[f"v{at}"] = np.empty(len(values), dtype=object)
+                for row, value in enumerate(values):
+                    texts[row] = "" if value is None else value
+                items.append(f"if(known{at}, v{at}::{kind}, NULL)")
+            self.con.register("given", given)
+            self.con.execute(f"INSERT INTO {table.partition(' ')[0]} SELECT {', '.join(items)} FROM given")
+            self.con.unregister("given")
 
     def run(self, file: str) -> None:
         """Run the statements of a file beside this module."""
@@ -180,25 +213,11 @@ class AuditTables:
                     SELECT id, "{name}" IS DISTINCT FROM {value},
                         'the table has {name} ' || {show}("{name}") || ', the workload ' || {show}({value})
                     FROM jobs WHERE w_at IS NOT NULL AND result <> 'DROPPED'""")  # fmt: skip
-        recorded, report = self.recorded, self.report
-        found = dict(
-            self.con.execute("SELECT lower(result), count(*) FROM given_jobs GROUP BY ALL").fetchall()
-        )
-        started = self.con.execute(
-            "SELECT count(*) FILTER (WHERE isfinite(start)) FROM given_jobs"
-        ).fetchone()
-        total, unfinished = sum(found.values()), found.get("pending", 0) + found.get("running", 0)
-        found |= {"jobs": total, "run": started[0] if started else 0, "unfinished": unfinished}
-        if recorded.seeds[0] != recorded.seeds[1]:
-            text = f"run.json has the seed {recorded.seeds[0]}, and {recorded.seeds[1]} in its configuration"
-            report.add("A7", "(all)", text)
-        if not recorded.complete and total and not unfinished:
-            report.add("A7", "(all)", "run.json records an interrupted run, but every job has ended")
-        report.checked["A7", "numbers of run.json"] = len(recorded.counts)
-        for name, number in recorded.counts.items():
-            if number != found.get(name, 0):
-                text = f"run.json counts {number} {name}, the table has {found.get(name, 0)}"
-                report.add("A7", "(all)", text)
+        first, second = self.recorded.seeds
+        if first != second:
+            text = f"run.json has the seed {first}, and {second} in its configuration"
+            self.report.add("A7", "(all)", text)
+        self.run("counts")
 
     def largest(self, name: str, intervals: str, times: str, *, at_once: bool) -> None:
         """Make a table (id, value) of the largest value of intervals that began before a time and end later.
@@ -215,15 +234,7 @@ class AuditTables:
             while heap and (heap[0][1] < time or (heap[0][1] == time and not at_once)):
                 heappop(heap)
             found.append((id_, -heap[0][0] if heap else -inf))
-        ids, values = zip(*found, strict=True) if found else ((), ())
-        self.add(name, {"id": column(ids), "value": column(values, float)}, id="VARCHAR")
-
-    def rows(self, query: str) -> Iterator[dict[str, Any]]:
-        """Yield the rows of a query, of which some are in memory at a time."""
-        cursor = self.con.cursor().execute(query)
-        names = [column[0] for column in cursor.description or ()]
-        while found := cursor.fetchmany(10_000):
-            yield from (dict(zip(names, row, strict=True)) for row in found)
+        self.add(f"{name} (id VARCHAR, value DOUBLE)", found)
 
 
 def statements(file: str) -> list[str]:
@@ -252,27 +263,20 @@ def _without_nan(name: str, kind: str) -> str:
     return f'CASE WHEN isnan("{name}") THEN NULL ELSE "{name}" END' if kind == "DOUBLE" else f'"{name}"'
 
 
-def _workload(jobs: Sequence[Job], recorded: RecordedRun) -> dict[str, Any]:
-    """Return the jobs as columns."""
-    found: dict[str, Any] = {"id": column([str(job.id) for job in jobs]), "w_at": np.arange(len(jobs))}
-    for name in NUMBERS:
-        found[f"w_{name}"] = np.array([getattr(job, name) for job in jobs], dtype=np.float64)
-    for name in TEXTS:
-        found[f"w_{name}"] = column([getattr(job, name) for job in jobs])
-    specs = {id(job.jobspec): job for job in jobs}
-    shapes = {key: _shape(job) for key, job in specs.items()}
-    times = [recorded.checkpoint_times(job) or (np.nan,) * 3 for job in jobs] if recorded.checkpoints else []
-    intervals = (
-        np.array(times, dtype=np.float64).reshape(-1, 3).T if times else np.full((3, len(jobs)), np.nan)
+def _of_job(
+    at: int, job: Job, recorded: RecordedRun, of_request: Mapping[int, tuple[Any, ...]]
+) -> tuple[Any, ...]:
+    """Return the row of a job in `WORKLOAD`; shape and type of GPUs by the id() of the jobspec are given."""
+    task, system = job.array_task, job.jobspec.system
+    array = (None,) * 4 if task is None else (str(task), task.array, str(task.index), task.limit)
+    return (
+        *(str(job.id), at, job.submit, job.runtime, job.duration, job.urgency, job.procs, job.wait),
+        *(job.energy, job.cancel_at, job.name, job.user, job.bank, job.queue, job.qos, job.status),
+        *(*of_request[id(job.jobspec)], *array, ",".join(map(str, job.dependencies)) or None),
+        *(job.hold or job.urgency == 0, job.preceding is not None),
+        *(reservation_named(job), system.get("preemptible-after")),
+        *(recorded.checkpoint_times(job) or (None,) * 3),
     )
-    return found | {
-        "w_shape": column([shapes[id(job.jobspec)] for job in jobs]),
-        "w_array_task": column([None if job.array_task is None else str(job.array_task) for job in jobs]),
-        "w_depends": column([",".join(map(str, job.dependencies)) or None for job in jobs]),
-        "w_held": np.array([job.hold or job.urgency == 0 for job in jobs], dtype=np.bool_),
-        "w_follows": np.array([job.preceding is not None for job in jobs], dtype=np.bool_),
-        **dict(zip(("w_interval", "w_cost", "w_restart"), intervals, strict=True)),
-    }
 
 
 def _shape(job: Job) -> str | None:
@@ -280,45 +284,3 @@ def _shape(job: Job) -> str | None:
         return job.jobspec.to_shape()
     except SimschedError:  # resources that no shape can express
         return None
-
-
-def _dependencies(jobs: Sequence[Job]) -> dict[str, Any]:
-    """Return the dependencies, one row per job that is waited for; one without a job has `other` NULL."""
-    arrays: dict[str, dict[int, str]] = {}
-    for job in jobs:
-        if job.array_task is not None:
-            arrays.setdefault(job.array_task.array, {})[job.array_task.index] = str(job.id)
-    names = {str(job.id) for job in jobs} if any(job.dependencies for job in jobs) else set()
-    rows = [
-        (str(job.id), n, str(one), one.scheme, float(one.value) if one.scheme == "begin-time" else np.nan,
-         one.delay if one.scheme == "after" else 0.0, other)
-        for job in jobs for n, one in enumerate(job.dependencies)
-        for other in _antecedents(one, job, names, arrays) or [None]
-    ]  # fmt: skip
-    kinds = {
-        "id": object,
-        "n": int,
-        "text": object,
-        "scheme": object,
-        "time": float,
-        "delay": float,
-        "other": object,
-    }
-    columns = list(zip(*rows, strict=True)) or [()] * len(kinds)
-    return {name: column(values, kind) for (name, kind), values in zip(kinds.items(), columns, strict=True)}
-
-
-def _antecedents(
-    dependency: Dependency, job: Job, names: set[str], arrays: Mapping[str, Mapping[int, str]]
-) -> Sequence[str | None]:
-    """Return the names of the jobs that a dependency names: of a job, a task, or all tasks of an array."""
-    tasks, task = arrays.get(dependency.value), job.array_task
-    array, _, index = dependency.value.rpartition("_")
-    if dependency.scheme == "aftercorr":
-        return [tasks[task.index]] if tasks and task is not None and task.index in tasks else []
-    if tasks is not None:
-        return list(tasks.values())
-    if dependency.value not in names and index.isascii() and index.isdigit() and len(index) <= 18:
-        task_of = arrays.get(array, {})
-        return [task_of[int(index)]] if int(index) in task_of else []
-    return [dependency.value] if dependency.value in names else []

@@ -36,32 +36,27 @@ that it keeps from the rules in ``run.json`` and the job.
 
 from __future__ import annotations
 
-from math import ceil, inf
+from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 
 from simsched.errors import RunError, SimschedError, first_line
-from simsched.formats.rfc.constraint import gpu_type_of
 from simsched.formats.rfc.units import convert_up
 from simsched.garbage import seldom_collected
-from simsched.simulation.audit.allocation_pass import AllocationPass, column
+from simsched.simulation.audit.allocation_pass import AllocationPass
 from simsched.simulation.audit.audit_report import AuditReport
-from simsched.simulation.audit.audit_tables import AuditTables
+from simsched.simulation.audit.audit_tables import AuditTables, define
 from simsched.simulation.audit.inventory import Inventory
 from simsched.simulation.audit.promises import check_promises
 from simsched.simulation.audit.recorded_run import check_digests, recorded_run
-from simsched.simulation.audit.reserved_nodes import ReservedNodes, reservation_named
-from simsched.simulation.audit.tolerance import differs, later
 from simsched.workload.job import has_array_limits
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence, Set
+    from collections.abc import Sequence, Set
 
     from simsched.graph.cluster import Cluster
-    from simsched.simulation.audit.recorded_run import RecordedRun
-    from simsched.simulation.limits.limit_rules import LimitRule
     from simsched.workload.job import Job, Workload
 
 
@@ -95,18 +90,16 @@ def check_machine(tables: AuditTables, inventory: Inventory) -> None:
 
 
 def _check_nodes(tables: AuditTables, inventory: Inventory, columns: Set[str]) -> None:
-    targets = list(inventory.targets.values())
-    machine = {
-        "rank": column(list(inventory.targets), int),
-        "m_host": column([target.host for target in targets]),
-        "m_properties": column([sorted(target.properties) for target in targets]),
-        "usable": column([bool(target.usable) for target in targets], bool),
-        **{
-            type_: column([target.units.get(type_, 0).bit_count() for target in targets], int)
-            for type_ in UNITS
-        },
-    }
-    tables.add("machine", machine, m_host="VARCHAR", m_properties="VARCHAR[]")
+    machine = [
+        (rank, target.host, sorted(target.properties), bool(target.usable),
+         *(target.units.get(type_, 0).bit_count() for type_ in UNITS))
+        for rank, target in inventory.targets.items()
+    ]  # fmt: skip
+    tables.add(
+        "machine (rank BIGINT, m_host VARCHAR, m_properties VARCHAR[], usable BOOLEAN, core BIGINT, "
+        "gpu BIGINT)",
+        machine,
+    )
     tables.run("nodes")
     for type_ in UNITS:
         if f"total_{type_}" in columns:
@@ -150,206 +143,52 @@ def _check_timeline(tables: AuditTables, inventory: Inventory, columns: Set[str]
                     FROM timeline l ASOF LEFT JOIN use ON l.time >= use.time""")  # fmt: skip
 
 
-_PREEMPTED = "preempted by "
-_CHECKPOINT = ", with a checkpoint"
-
-
 def check_interrupted(tables: AuditTables, jobs: Sequence[Job]) -> None:
     """Check the work and the preemptions of all jobs, in runs that record them."""
-    recorded, report = tables.recorded, tables.report
-    reserved = ReservedNodes(recorded.reservations, recorded.windows)
-    tables.run("interrupted")
-    for row in tables.rows("FROM interrupted"):
-        job, spans = jobs[row["w_at"]], row["spans"]
-        before = spans[:-1] if row["start"] is not None else spans
-        report.checked["W1", "jobs"] += 1
-        for fault in _wrong_work(recorded, job, row, before):
-            report.add("W1", row["id"], fault)
-        if recorded.preemption is not None and _PREEMPTED in row["reason"]:
-            report.checked["V1", "preempted jobs"] += 1
-            for fault in _wrong_preemption(recorded, job, row, before, jobs, reserved):
-                report.add("V1", row["id"], fault)
-
-
-def _wrong_work(
-    recorded: RecordedRun, job: Job, row: Mapping[str, Any], before: Sequence[float]
-) -> Iterator[str]:
-    """Yield the faults in the work that a job kept and lost, and in its suspensions and checkpoints."""
-    # A job that was suspended in the instant of its start has the lines of R of one that started twice.
-    instants = before.count(0) if "suspend" in recorded.modes else 0
-    if not len(before) - instants <= row["interruptions"] <= len(before):
-        yield f"was interrupted {len(before)} times, the table has {row['interruptions']}"
-    times, saved = recorded.checkpoint_times(job), row["saved"]
-    writes = "checkpoint" in recorded.modes
-    least = most = 0.0
-    for seconds in before if times is not None else ():
-        kept = _kept(times, seconds, row["w_work"] - least, again=least > 0)  # type: ignore[arg-type]
-        least += kept
-        most += max(seconds, kept) if writes else kept
-    least, most = (min(least, saved) if saved and most > least else least), min(most, row["w_work"])
-    if later(least, saved) or later(saved, most):
-        yield f"kept {saved} s of work, possible are {least} to {most} s"
-    if differs(sum(before) - saved, row["lost"]):
-        yield f"lost {row['lost']} s of work instead of {sum(before) - saved} s"
-    if row["start"] is not None and differs(row["suspended"], row["gap"]) and not row["released_before"]:
-        yield f"was suspended for {row['gap']} s, the table has {row['suspended']} s"
-    overhead, spans = row["overhead"], row["spans"]
-    low, high = 0.0, spans[-1] if times is not None and spans and row["ended"] is not None else 0.0
-    if high and row["result"] == "COMPLETED":
-        low = high = max(0, high - (row["w_work"] - saved))
-    if later(low, overhead) or later(overhead, high):
-        yield f"read and wrote checkpoints for {overhead} s, possible are {low} to {high} s"
-
-
-def _kept(times: tuple[float, float, float], seconds: float, work: float, *, again: bool) -> float:
-    """Return the work in the checkpoints that are complete after some seconds of an attempt."""
-    interval, cost, restart = times
-    complete = max(0, seconds - (restart if again else 0)) // (interval + cost)
-    return min(complete, max(0, ceil(work / interval) - 1)) * interval if work < inf else complete * interval
-
-
-def _wrong_preemption(
-    recorded: RecordedRun,
-    job: Job,
-    row: Mapping[str, Any],
-    before: Sequence[float],
-    jobs: Sequence[Job],
-    reserved: ReservedNodes,
-) -> Iterator[str]:
-    rules = recorded.preemption
-    assert rules is not None
-    how, _, other = row["reason"].partition(_PREEMPTED)
-    rule = rules.tables.get((job.qos if rules.by == "qos" else job.queue) or "", rules)
-    mode = "requeue" if how else "cancel"
-    if other.endswith(_CHECKPOINT):
-        mode = "checkpoint"
-    elif how.startswith("suspended"):
-        mode = "suspend"
-    if mode not in ((rule.mode, "requeue") if rule.mode == "checkpoint" else (rule.mode,)):
-        yield f"was preempted with {mode}, its rule is {rule.mode}"
-    own, taker = reservation_named(job), None if row["taker"] is None else jobs[row["taker"]]
-    if own and taker is not None and reserved.is_kept(own, reservation_named(taker)):
-        yield f"was preempted in its reservation {own!r} by {taker.id}, which is not in it"
-    if mode == "suspend":
+    recorded = tables.recorded
+    if "saved" not in tables.columns:
         return
-    after = job.jobspec.system.get("preemptible-after")
-    least = (rule.exempt if after is None else float(after)) + rule.grace
-    last = before[-1] if how and before else row["spans"][-1] if row["spans"] else inf
-    if later(least, last):
-        yield f"was preempted after {last} s, and may be only after {least} s"
-    ends, came = row["ends"], row["came"]
-    went = ends[-2:][0] if how and row["start"] is not None else ends[-1] if ends else inf
-    if came is not None and later(came + rule.grace, went):
-        yield f"went at {went:g}, without {rule.grace:g} s of grace after {came:g}, when {other} came"
+    victims: list[tuple[Any, ...]] = []
+    rules = recorded.preemption
+    if rules is not None:
+        found = {name or "": rules.rule_of(name)
+                 for name in {job.qos if rules.by == "qos" else job.queue for job in jobs}}  # fmt: skip
+        victims = [(name, rule.mode, rule.grace, rule.exempt) for name, rule in found.items()]
+    tables.add("victims (name VARCHAR, mode VARCHAR, grace DOUBLE, exempt DOUBLE)", victims)
+    given = [(one["name"], bool(one.get("flex")), bool(one.get("overlaps"))) for one in recorded.reservations]
+    tables.add("reservations (name VARCHAR, flex BOOLEAN, overlapping BOOLEAN)", given)
+    define(tables.con, {"preempted_by": None if rules is None else rules.by})
+    tables.run("interrupted")
 
 
 _KINDS = {"node-hours": "nodes", "core-hours": "cores", "gpu-hours": "gpus"}
 _DIMENSIONS = ("user", "account", "queue", "qos", "array", "gpu-type")
 
 
-class _Bound(NamedTuple):
-    """The most of a quantity for the jobs of one `key`; a job that it does not bind counts, too."""
-
-    key: tuple[Any, ...]
-    quantity: str
-    most: float
-    whose: str
-    binds: bool
-    single: bool
-
-
 def check_limits(tables: AuditTables, jobs: Sequence[Job], inventory: Inventory) -> None:
     """Report the limits that were exceeded."""
-    recorded = tables.recorded
-    arrays = recorded.queue_policy != "recorded" and has_array_limits(jobs)
-    if not (recorded.limits or arrays):
+    rules = tables.recorded.limits
+    if not (rules or (tables.recorded.queue_policy != "recorded" and has_array_limits(jobs))):
         return
-    kinds: dict[tuple[Any, ...], int] = {}
-    of = [kinds.setdefault(_names(job, arrays=arrays), len(kinds)) for job in jobs]
-    keys: dict[Any, int] = {}
-    rows: list[tuple[Any, ...]] = []
-    for values, kind in kinds.items():
-        names = dict(zip((*_DIMENSIONS, "tasks"), values, strict=True))
-        for bound in _bounds(recorded.limits, names, inventory.memory):
-            unit = bound.quantity.removeprefix("running-")
-            rows.append((kind, keys.setdefault(bound.key, len(keys)), *bound[1:], _KINDS.get(unit, unit)))
-    tables.report.checked["L1", "scopes"] = len({row[1] for row in rows})
-    if not rows:
-        return
-    tables.fill("bounds (kind BIGINT, key BIGINT, quantity VARCHAR, most DOUBLE, whose VARCHAR, "
-                "binds BOOLEAN, single BOOLEAN, unit VARCHAR)", rows)  # fmt: skip
-    holds = [
-        any(rule.over == "hold" and "submitted-jobs" in dict(rule.most)
-            and all(names[_DIMENSIONS.index(name)] in given for name, given in rule.names)
-            for rule in recorded.limits)
-        for names in kinds
-    ]  # fmt: skip
-    tables.add("job_kinds", {"job": column(range(len(jobs)), int), "kind": column(of, int),
-                             "holds": column([holds[kind] for kind in of], bool)})  # fmt: skip
+    memory = inventory.memory
+    heads = ((at, rule.level, rule.over == "hold" and "submitted-jobs" in dict(rule.most), len(rule.names))
+             for at, rule in enumerate(rules))  # fmt: skip
+    tables.add("rules (rule BIGINT, level DOUBLE, holds BOOLEAN, named BIGINT)", heads)
+    scopes = ((at, place, name, list(given[name]) if name in given else None) for at, rule in enumerate(rules)
+              for given in (dict(rule.names),)
+              for place, name in enumerate(_DIMENSIONS) if name in given or name in rule.each)  # fmt: skip
+    tables.add("rule_scopes (rule BIGINT, place BIGINT, dimension VARCHAR, given VARCHAR[])",
+               scopes)  # fmt: skip
+    limits = ((at, quantity, inf if value == -1 else _in_unit(value, memory or ""),
+               rule.each == ("job",) or quantity == "duration")
+              for at, rule in enumerate(rules) for quantity, value in rule.most
+              if quantity != "memory" or memory is not None)  # fmt: skip
+    tables.add("rule_limits (rule BIGINT, quantity VARCHAR, most DOUBLE, single BOOLEAN)",
+               limits)  # fmt: skip
+    tables.add("hours (kind_of_hours VARCHAR, unit VARCHAR)", _KINDS.items())
     tables.run("limits")
-
-
-def _names(job: Job, *, arrays: bool) -> tuple[Any, ...]:
-    """Return the properties of a job by which limits distinguish it, and the most tasks of its array."""
-    task = job.array_task
-    array, most = (None, None) if task is None else (task.array, task.limit if arrays else None)
-    return job.user, job.bank, job.queue, job.qos, array, gpu_type_of(job.jobspec.constraint), most
-
-
-def _bounds(rules: Sequence[LimitRule], names: Mapping[str, Any], memory: str | None) -> Iterator[_Bound]:
-    """Yield the limits that count jobs with these names; on single jobs only those that bind them."""
-    chosen: dict[tuple[Any, ...], tuple[float, bool]] = {}
-    about = [(rule, scope) for rule in rules if (scope := _scope(rule, names)) is not None]
-    for rule, scope in about:
-        for quantity, value in rule.most:
-            single = _is_single(rule, quantity)
-            instead = [
-                other for other, place in about if _replaces(other, rule, quantity, same=place == scope)
-            ]
-            if any(other.level == rule.level for other in instead) or (
-                quantity == "memory" and memory is None
-            ):
-                continue
-            if instead and single:
-                continue
-            most = inf if value == -1 else _in_unit(value, memory or "")
-            place = scope, quantity, rule.level, single
-            chosen[place] = min(chosen.get(place, (inf, not instead)), (most, not instead))
-    if names["tasks"] is not None:
-        place = (("array", names["array"]),), "running-jobs", None, False
-        chosen[place] = min(chosen.get(place, (inf, True)), (names["tasks"], True))
-    for place, (most, binds) in chosen.items():
-        if most < inf:
-            whose = ", ".join(f"{name} {value}" for name, value in place[0]) or "all jobs"
-            yield _Bound(place, place[1], most, whose, binds, place[3])
-
-
-def _scope(rule: LimitRule, names: Mapping[str, Any]) -> tuple[tuple[str, str], ...] | None:
-    """Return the names with which a rule counts a job together; None if it is not about the job."""
-    given, found = dict(rule.names), []
-    for dimension in _DIMENSIONS:
-        if dimension in given or dimension in rule.each:
-            name = names[dimension]
-            if name is None or name not in given.get(dimension, (name,)):
-                return None
-            found.append((dimension, ", ".join(given.get(dimension, (name,)))))
-    return tuple(found)
-
-
-def _is_single(rule: LimitRule, quantity: str) -> bool:
-    return rule.each == ("job",) or quantity == "duration"
-
-
-def _replaces(rule: LimitRule, other: LimitRule, quantity: str, *, same: bool) -> bool:
-    """Whether a rule about a job takes the place of another: it is more special, or of a lower level."""
-    single = _is_single(rule, quantity)
-    if quantity not in dict(rule.most) or single != _is_single(other, quantity):
-        return False
-    mine, theirs = ({*dict(one.names), *one.each} - {"job"} for one in (rule, other))
-    if rule.level is not None and other.level is not None and rule.level != other.level:
-        return rule.level < other.level and (single or bool(mine & theirs & {"user", "account"}))
-    alike = mine == theirs and rule.level == other.level
-    return alike and same and len(rule.names) > len(other.names)
+    found = tables.con.execute("SELECT count(DISTINCT key) FROM bounds").fetchone() or (0,)
+    tables.report.checked["L1", "scopes"] = found[0]
 
 
 def _in_unit(value: float | str, unit: str) -> float:
@@ -387,8 +226,7 @@ def audit_run(directory: str | Path, cluster: Cluster, workload: Workload) -> Au
     with (path / "allocations.jsonl").open("rb") as lines, seldom_collected():
         allocations.read(lines)
     try:
-        tables = AuditTables(report, recorded, path, jobs, allocations.tables())
-        tables.vague = allocations.is_vague
+        tables = AuditTables(report, recorded, path, jobs, allocations)
         del allocations
         with tables.con:
             tables.check_columns()

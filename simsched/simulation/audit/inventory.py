@@ -10,18 +10,22 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+from simsched.formats.rfc import constraint as rfc31
 from simsched.formats.rfc.idset import Idset
 from simsched.graph.resource_graph import (
     CONTAINMENT,
     children_map,
+    children_maps,
     containment_root,
     execution_targets,
-    pool_of,
-    subsystems,
+    inside,
+    pools,
+    subsystem_paths,
+    walk,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from simsched.formats.rfc.constraint import Constraint
     from simsched.graph.cluster import Cluster
@@ -74,61 +78,74 @@ class Inventory:
     def of(cls, cluster: Cluster) -> Inventory:
         """Read a cluster's graph: everything below each execution target."""
         graph = cluster.graph
-        below = children_map(graph)
-        keys = execution_targets(graph, below)
+        below, every, root = children_map(graph), dict(pools(graph)), containment_root(graph)
+        is_up = {root: every[root].status == "up"}  # with all that contains it
+        for key, _ in walk(graph):
+            for child in below.get(key, ()):
+                is_up[child] = is_up[key] and every[child].status == "up"
+        wide = {pool.type for pool in every.values() if pool.size >= WIDE}
+        paths = subsystem_paths(graph) if wide else {}
         targets: dict[int, ExecutionTarget] = {}
         ranks: dict[str, int] = {}
-        given: set[str] = set()
-        pools: dict[str, tuple[int, str, int]] = {}
-        above = {child: key for key, children in below.items() for child in children}
-        sizes = (pool_of(graph, key) for key in graph.nodes)
-        wide = {pool.type for pool in sizes if pool.size >= WIDE}
+        amounts: dict[str, tuple[int, str, int]] = {}
         typed: dict[tuple[str, str], dict[int, int]] = {}
+        classes: dict[Any, int] = {}
+        alike: dict[int, int] = {}
+        within: dict[str, list[Region]] = {}
+        keys = execution_targets(graph, below)
         for number, key in enumerate(keys):
-            pool = pool_of(graph, key)
+            pool = every[key]
             rank = ranks[key] = number if pool.rank is None else pool.rank
-            given.update(pool.properties)
-            leaves = leaves_of(graph, below, key)
+            leaves = leaves_of(every, below, key)
             for leaf in leaves:
-                for name in pool_of(graph, leaf.path[-1]).properties:
+                for name in every[leaf.path[-1]].properties:
                     if f"{name}@{leaf.type}" in pool.properties:
                         masks = typed.setdefault((leaf.type, name), {})
                         masks[rank] = masks.get(rank, 0) | leaf.mask
-            up = all(pool_of(graph, one).status == "up" for one in (*_ancestors(key, above), key))
-            units, usable = together(leaves), together(leaf for leaf in leaves if leaf.up and up)
-            for leaf in leaves:
                 if leaf.type in wide:
-                    names = [pool_of(graph, vertex).name for vertex in (*_ancestors(key, above), *leaf.path)]
-                    pools["/" + "/".join(names)] = rank, leaf.type, leaf.mask
-            targets[rank] = ExecutionTarget(pool.name, frozenset(_spelled(pool)), units, usable, up)
-        kinds = {type_ for target in targets.values() for type_ in target.units}
-        kind = pool_of(graph, keys[0]).type if keys else pool_of(graph, containment_root(graph)).type
-        regions, outer = regions_of(graph, below, ranks, {r: t.usable for r, t in targets.items()})
-        written = frozenset(name for name in given if not name.startswith("+"))
-        units_of = (pool_of(graph, key) for key in graph.nodes)
-        memory = next((pool.unit or "" for pool in units_of if pool.type == "memory"), None)
-        classes: dict[Any, int] = {}
-        alike = {
-            rank: classes.setdefault((counts_of(target.units), counts_of(target.usable)), len(classes))
-            for rank, target in targets.items()
-        }
+                    amounts[paths[leaf.path[-1]]] = rank, leaf.type, leaf.mask
+            working = [leaf for leaf in leaves if is_up[leaf.path[-1]]]
+            units, usable = together(leaves), together(working)
+            targets[rank] = ExecutionTarget(pool.name, frozenset(_spelled(pool)), units, usable, is_up[key])
+            alike[rank] = classes.setdefault((_counts(units), _counts(usable)), len(classes))
+            for vertex in inside(below, key):
+                part = together(leaf for leaf in working if vertex in leaf.path) if vertex in below else {}
+                # if all its units are down, it can be allocated all the same, and R does not list it
+                if part or (vertex in below and is_up[vertex]):
+                    within.setdefault(every[vertex].type, []).append({rank: part} if part else {})
+        regions = _regions_above(graph, ranks, targets)
         return cls(
-            *(targets, kind, frozenset(kinds), regions, outer, written, memory, pools, typed),
+            targets,
+            every[keys[0] if keys else root].type,
+            frozenset(type_ for target in targets.values() for type_ in target.units),
+            {type_: (*regions.get(type_, ()), *within.get(type_, ())) for type_ in {**regions, **within}},
+            frozenset(regions),
+            frozenset(name for key in keys for name in every[key].properties if not name.startswith("+")),
+            next((pool.unit or "" for pool in every.values() if pool.type == "memory"), None),
+            amounts,
+            typed,
             alike,
         )
 
     def matching(self, constraint: Constraint) -> frozenset[int]:
         """Return the ranks that satisfy an RFC 31 constraint."""
-        holds = _predicate(constraint)
-        return frozenset(rank for rank, target in self.targets.items() if holds(rank, target))
-
-
-def _ancestors(key: str, above: Mapping[str, str]) -> list[str]:
-    """Return the vertices that contain a vertex, the outermost first."""
-    found: list[str] = []
-    while (key := above.get(key, "")) and key not in found:
-        found.append(key)
-    return found[::-1]
+        every = frozenset(self.targets)
+        match constraint:
+            case rfc31.And():
+                return every.intersection(*map(self.matching, constraint.args))
+            case rfc31.Or():
+                return frozenset().union(*map(self.matching, constraint.args)) if constraint.args else every
+            case rfc31.Not():
+                return every - self.matching(constraint.arg)
+            case rfc31.Properties():
+                wanted = frozenset(constraint.names)
+                return frozenset(rank for rank in every if wanted <= self.targets[rank].properties)
+            case rfc31.Hosts():
+                hosts = frozenset(constraint.hostlist) or {target.host for target in self.targets.values()}
+                return frozenset(rank for rank in every if self.targets[rank].host in hosts)
+            case rfc31.Ranks():
+                return frozenset(rank for rank in every if not constraint.idset or rank in constraint.idset)
+        return every if constraint.value else frozenset()
 
 
 def _spelled(pool: Pool) -> Iterator[str]:
@@ -140,7 +157,7 @@ def _spelled(pool: Pool) -> Iterator[str]:
             yield f"{name}={value}"
 
 
-def counts_of(units: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
+def _counts(units: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
     """Return (type, number) of the units of a target, by type."""
     return tuple(sorted((type_, mask.bit_count()) for type_, mask in units.items() if mask))
 
@@ -223,71 +240,32 @@ def ids_of(text: str) -> tuple[int, ...]:
     return tuple(Idset.parse(text))
 
 
-def _predicate(constraint: Constraint) -> Callable[[int, ExecutionTarget], bool]:
-    """Return the predicate of a constraint over (rank, target)."""
-    from simsched.formats.rfc import constraint as rfc31
-
-    match constraint:
-        case rfc31.And() | rfc31.Or():
-            parts = [_predicate(part) for part in constraint.args]
-            join = all if isinstance(constraint, rfc31.And) else any
-            return lambda rank, target: not parts or join(part(rank, target) for part in parts)
-        case rfc31.Properties():
-            wanted = frozenset(constraint.names)
-            return lambda _rank, target: wanted <= target.properties
-        case rfc31.Hosts():
-            hosts = frozenset(constraint.hostlist)
-            return lambda _rank, target: not hosts or target.host in hosts
-        case rfc31.Ranks():
-            ranks = constraint.idset
-            return lambda rank, _target: not ranks or rank in ranks
-        case rfc31.Not():
-            inner = _predicate(constraint.arg)
-            return lambda rank, target: not inner(rank, target)
-    value: bool = constraint.value
-    return lambda _rank, _target: value
-
-
 # --- regions -------------------------------------------------------------------------
 
 
-def regions_of(
-    graph: ResourceGraph,
-    below: Below,
-    ranks: Mapping[str, int],
-    units: Mapping[int, Mapping[str, int]],
-) -> tuple[dict[str, tuple[Region, ...]], frozenset[str]]:
-    """Return the regions by type, and the types whose regions contain targets.
-
-    `below` is containment, `ranks` the rank of each target, `units` the usable units of each rank.
-    """
+def _regions_above(
+    graph: ResourceGraph, ranks: Mapping[str, int], targets: Mapping[int, ExecutionTarget]
+) -> dict[str, list[Region]]:
+    """Return the regions that contain targets, directly or through one other subsystem, by type."""
+    others = dict(children_maps(graph))
+    below = others.pop(CONTAINMENT, {})
+    in_targets = _closure(ranks, below)
     found: dict[str, list[Region]] = {}
-    others = [children_map(graph, name) for name in subsystems(graph) if name != CONTAINMENT]
-    inside = _closure(ranks, below)
     empty: list[str] = []
-    for key in graph.nodes:
-        if key in inside:
-            continue
-        mine = {ranks[vertex] for vertex in _reached(key, below, others) if vertex in ranks}
-        if mine:
-            found.setdefault(pool_of(graph, key).type, []).append({rank: units[rank] for rank in mine})
-        else:
-            empty.append(pool_of(graph, key).type)
-    above = frozenset(found)
+    for key, pool in pools(graph):
+        if key not in in_targets:
+            reached = _closure([key], below)
+            for other in others.values():
+                reached |= _closure(_closure([key], other), below)
+            mine = {ranks[vertex] for vertex in reached if vertex in ranks}
+            if mine:
+                found.setdefault(pool.type, []).append({rank: targets[rank].usable for rank in mine})
+            else:
+                empty.append(pool.type)
     for type_ in empty:  # an empty rack can be allocated, and R does not list it
-        if type_ in above:
+        if type_ in found:
             found[type_].append({})
-    for key, rank in ranks.items():
-        inner = list(_inner(below, key))
-        leaves = list(leaves_of(graph, below, key)) if inner else []
-        for vertex in inner:
-            inside_it = [leaf for leaf in leaves if vertex in leaf.path]
-            part = together(leaf for leaf in inside_it if leaf.up)
-            way = inside_it[0].path[: inside_it[0].path.index(vertex) + 1]
-            # if all its units are down, it can be allocated all the same, and R does not list it
-            if part or all(pool_of(graph, one).status == "up" for one in way):
-                found.setdefault(pool_of(graph, vertex).type, []).append({rank: part} if part else {})
-    return {type_: tuple(regions) for type_, regions in found.items()}, above
+    return found
 
 
 def touches(held: Region, region: Region) -> bool:
@@ -302,14 +280,6 @@ def touches(held: Region, region: Region) -> bool:
     )
 
 
-def _reached(vertex: str, below: Below, others: list[dict[str, list[str]]]) -> set[str]:
-    """Return the vertices that a vertex contains, directly or through one other subsystem."""
-    found = _closure([vertex], below)
-    for other in others:
-        found |= _closure(_closure([vertex], other), below)
-    return found
-
-
 def _closure(begin: Iterable[str], below: Below) -> set[str]:
     found = set(begin)
     stack = list(found)
@@ -321,66 +291,39 @@ def _closure(begin: Iterable[str], below: Below) -> set[str]:
     return found
 
 
-def _inner(below: Below, target: str) -> Iterator[str]:
-    """Yield the inner vertices of a target, which have vertices below them."""
-    stack = list(below.get(target, ()))
-    while stack:
-        key = stack.pop()
-        if below.get(key):
-            yield key
-            stack.extend(below[key])
-
-
 class LeafUnits(NamedTuple):
     """Units of one type at one vertex within a target; `path` are the vertices from the target down to it."""
 
     type: str
     mask: int
-    up: bool
     path: tuple[str, ...]
 
 
-def leaves_of(graph: ResourceGraph, below: Below, target: str) -> list[LeafUnits]:
+def leaves_of(every: Mapping[str, Pool], below: Below, target: str) -> list[LeafUnits]:
     """Return the leaves of a target; units are numbered from 0 if their ids are not distinct."""
-    found: list[tuple[Pool, bool, tuple[str, ...]]] = []
-    stack: list[tuple[tuple[str, ...], bool]] = [((target,), True)]
-    while stack:
-        path, up = stack.pop()
-        pool, children = pool_of(graph, path[-1]), below.get(path[-1])
-        up = up and pool.status == "up"
-        if children:
-            stack.extend(((*path, child), up) for child in reversed(children))
-        elif len(path) > 1:
-            found.append((pool, up, path))
-    clash = _clashing(pool for pool, _, _ in found)
-    first: dict[str, int] = {}
-    leaves = []
-    for pool, up, path in found:
-        mask = _own_mask(pool)
-        if pool.type in clash:
-            begin = first.get(pool.type, 0)
-            first[pool.type] = begin + pool.size
-            mask = _range(begin, pool.size)
-        leaves.append(LeafUnits(pool.type, mask, up, path))
-    return leaves
-
-
-def _clashing(pools: Iterable[Pool]) -> set[str]:
-    """Return the types in which two pools share a unit id."""
+    leaves: list[LeafUnits] = []
+    stack: list[tuple[str, ...]] = [(target,)]
     taken: dict[str, int] = {}
     clash = set()
-    for pool in pools:
-        mask = _own_mask(pool)
-        if taken.get(pool.type, 0) & mask:
-            clash.add(pool.type)
-        taken[pool.type] = taken.get(pool.type, 0) | mask
-    return clash
-
-
-def _own_mask(pool: Pool) -> int:
-    if pool.ids is not None:
-        return _mask(pool.ids)
-    return _range(pool.id or 0, 1) if pool.size == 1 else _range(0, pool.size)
+    while stack:
+        path = stack.pop()
+        pool, children = every[path[-1]], below.get(path[-1])
+        if children:
+            stack.extend((*path, child) for child in reversed(children))
+        elif len(path) > 1:
+            begin = (pool.id or 0) if pool.size == 1 else 0
+            mask = _range(begin, pool.size) if pool.ids is None else _mask(pool.ids)
+            if taken.get(pool.type, 0) & mask:
+                clash.add(pool.type)
+            taken[pool.type] = taken.get(pool.type, 0) | mask
+            leaves.append(LeafUnits(pool.type, mask, path))
+    first = dict.fromkeys(clash, 0)
+    for at, leaf in enumerate(leaves):
+        if leaf.type in clash:
+            size = every[leaf.path[-1]].size
+            leaves[at] = leaf._replace(mask=_range(first[leaf.type], size))
+            first[leaf.type] += size
+    return leaves
 
 
 def _range(begin: int, size: int) -> int:

@@ -1,5 +1,45 @@
 -- Rules L1: the use of each scope of a limit is summed up again from the tables.
 
+-- Jobs of one kind are those that no limit distinguishes.
+CREATE TABLE job_kinds AS
+SELECT w_at AS job, dense_rank() OVER (
+    ORDER BY w_user, w_bank, w_queue, w_qos, w_array, w_gpu_type, w_tasks) AS kind FROM workload;
+CREATE TABLE kinds AS SELECT DISTINCT ON (kind) kind, w.* FROM job_kinds JOIN workload w ON w_at = job;
+CREATE TABLE names AS SELECT kind, unnest(['user', 'account', 'queue', 'qos', 'array', 'gpu-type']) AS dimension,
+    unnest([w_user, w_bank, w_queue, w_qos, w_array, w_gpu_type]) AS name FROM kinds;
+
+-- Whether each rule is about each kind of jobs (else it counts none of them), by its names alone (`meant`) and
+-- by all that it counts apart, too, and the names with which it counts jobs together
+CREATE TABLE about AS
+SELECT k.kind, r.*, bool_and(given IS NULL OR coalesce(list_contains(given, name), false)) AS meant,
+    bool_and(dimension IS NULL OR name IS NOT NULL) AND meant AS counts,
+    coalesce(string_agg(dimension || ' ' || coalesce(array_to_string(given, ', '), name), ', ' ORDER BY place),
+        'all jobs') AS whose,
+    coalesce(list(dimension) FILTER (dimension IN ('user', 'account')), []) AS owners
+FROM kinds k CROSS JOIN rules r LEFT JOIN rule_scopes USING (rule) LEFT JOIN names USING (kind, dimension)
+GROUP BY ALL;
+
+-- The limits that count each kind of jobs; of limits on single jobs those that bind them.  The rule of a lower
+-- level takes the place of one for the same owner, and a rule with more names that of one of its own level.
+CREATE TABLE bounds AS
+WITH limits AS (SELECT * FROM about JOIN rule_limits USING (rule) WHERE counts),
+instead AS (
+    SELECT l.kind, l.rule, l.quantity, bool_or(o.level IS NOT DISTINCT FROM l.level) AS beside
+    FROM limits l JOIN limits o USING (kind, quantity, single)
+    WHERE CASE WHEN o.level <> l.level THEN o.level < l.level AND (l.single OR list_has_any(o.owners, l.owners))
+        ELSE o.level IS NOT DISTINCT FROM l.level AND o.whose = l.whose AND o.named > l.named END GROUP BY ALL),
+every AS (
+    SELECT kind, whose, quantity, level, single, most, beside IS NULL AS binds
+    FROM limits LEFT JOIN instead USING (kind, rule, quantity)
+    WHERE beside IS NULL OR NOT (beside OR single)
+    UNION ALL SELECT kind, 'array ' || w_array, 'running-jobs', NULL, false, w_tasks, true
+    FROM kinds WHERE w_tasks IS NOT NULL AND queue_policy() IS DISTINCT FROM 'recorded'),
+chosen AS (FROM every QUALIFY most < 'inf'::DOUBLE AND row_number() OVER (
+    PARTITION BY kind, whose, quantity, level, single ORDER BY most, binds) = 1)
+SELECT kind, dense_rank() OVER (ORDER BY whose, quantity, level, single) AS key, quantity, most, whose, binds,
+    single, coalesce(unit, replace(quantity, 'running-', '')) AS unit
+FROM chosen LEFT JOIN hours ON kind_of_hours = replace(quantity, 'running-', '');
+
 -- R does not tell whether a unit is shared, so the numbers of the table count for its own attempt.
 CREATE TABLE amounts AS
 SELECT a.id, a."begin" AS start, a.until, row_number() OVER (ORDER BY a."begin", a.job) AS place, b.*,
@@ -48,7 +88,8 @@ SELECT id, number > most AS wrong,
     format('is job {} of {}, of {:g} that may be submitted', number::BIGINT, whose, most)
 FROM (
     WITH present AS (
-        SELECT b.*, j.id, if(k.holds, eligible, submit) AS begun, CASE WHEN ended IS NOT NULL THEN ended
+        SELECT b.*, j.id, if(w_at IN (SELECT job FROM about JOIN job_kinds USING (kind) WHERE holds AND meant),
+            eligible, submit) AS begun, CASE WHEN ended IS NOT NULL THEN ended
             WHEN result IN ('PENDING', 'RUNNING') THEN 'inf'::DOUBLE
             WHEN result = 'CANCELED' THEN w_cancel_at END AS gone
         FROM jobs j JOIN job_kinds k ON k.job = w_at JOIN bounds b ON b.kind = k.kind

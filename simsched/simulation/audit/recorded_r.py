@@ -48,15 +48,6 @@ class Execution(msgspec.Struct, gc=False):
     properties: msgspec.Raw = msgspec.Raw(b"{}")
 
 
-class RDocument(msgspec.Struct, gc=False):
-    """R."""
-
-    execution: Execution
-    version: Any = None
-    attributes: msgspec.Raw = msgspec.Raw(b"{}")
-    scheduling: msgspec.Raw = msgspec.Raw(b"{}")
-
-
 class RGroup(msgspec.Struct):
     """One entry of ``R_lite``."""
 
@@ -72,12 +63,21 @@ class Scheduler(msgspec.Struct, frozen=True):
     queue_policy: Any = None
 
 
-class _System(msgspec.Struct):
+class _System(msgspec.Struct, frozen=True):
     scheduler: Scheduler = Scheduler()
 
 
-class _Attributes(msgspec.Struct):
-    system: _System = msgspec.field(default_factory=_System)
+class _Attributes(msgspec.Struct, frozen=True):
+    system: _System = _System()
+
+
+class RDocument(msgspec.Struct, gc=False):
+    """R."""
+
+    execution: Execution
+    version: Any = None
+    attributes: _Attributes = _Attributes()
+    scheduling: msgspec.Raw = msgspec.Raw(b"{}")
 
 
 class _Scheduling(msgspec.Struct):
@@ -86,12 +86,6 @@ class _Scheduling(msgspec.Struct):
 
 read_line = msgspec.json.Decoder(AllocationLine).decode
 read_document = msgspec.json.Decoder(RDocument).decode
-
-
-@lru_cache(maxsize=PLACEMENTS)
-def scheduler_of(attributes: bytes) -> Scheduler:
-    """Return the queue and the policies that R states."""
-    return msgspec.json.decode(attributes, type=_Attributes).system.scheduler
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +182,7 @@ def wrong_envelope(recorded: RecordedRun, document: RDocument) -> Iterator[str]:
     """Yield the faults in the version and the attributes of R, which do not depend on the job."""
     if document.version != R_VERSION:
         yield f"its R has version {document.version!r} instead of {R_VERSION}"
-    stated = scheduler_of(bytes(document.attributes))
+    stated = document.attributes.system.scheduler
     if recorded.match_policy not in (None, stated.policy):
         yield f"its R has the policy {stated.policy!r} instead of {recorded.match_policy!r}"
     if recorded.queue_policy not in (None, stated.queue_policy):

@@ -73,7 +73,7 @@ class RecordedRun:
     limits : the limits of users, accounts, queues and QoS.
     preemption, checkpoints : the rules for preemption and for checkpoints of jobs, or None.
     licences : how many there are of each, or None.
-    modes : what may become of jobs that are preempted, and `suspends` whether they may be suspended.
+    suspends : whether jobs that are preempted may be suspended.
     on_failure : ``requeue`` or ``fail``, or None.
     failures : rank → the times (s) at which it failed, in order.
     reservations, windows : the tables of advance reservations, and the nodes that they got.
@@ -97,9 +97,7 @@ class RecordedRun:
         self.totals = None if "totals" not in cluster else dict(cluster["totals"])
         self.targets = cluster.get("targets")
         self.preemption = read_preemption(get("preemption"), "preemption")
-        modes = () if self.preemption is None else (self.preemption, *self.preemption.tables.values())
-        self.modes = frozenset(rule.mode for rule in modes)
-        self.suspends = "suspend" in self.modes
+        self.suspends = self.preemption is not None and self.preemption.suspends
         self.disrupted = bool(get("outages") or get("failures") or self.suspends)
         self.reservations, self.windows = (
             tuple(get("reservations") or ()),
@@ -139,7 +137,7 @@ class RecordedRun:
                  "queue_policy", "queues", "complete", "on_failure", "suspends", "disrupted")  # fmt: skip
         waits_outside = any("submitted-jobs" in dict(rule.most) for rule in self.limits)
         return {name: getattr(self, name) for name in names} | {
-            "writes": "checkpoint" in self.modes,
+            "writes": self.preemption is not None and self.preemption.checkpoints,
             "renewed": bool(self.renewals),
             "only_failures": failures and self.on_failure is not None,
             "eligible_by_rule": not (waits_outside or self.live),

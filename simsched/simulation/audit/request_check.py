@@ -149,19 +149,12 @@ class RequestCheck:
 
     def _copies(self, content: Resources, held: UnitMasks) -> int:
         """Return the copies of a slot: each within one target, unless the slot contains targets."""
-        if any(self._divides(vertex) for part in content for vertex in part.walk()):
+        types, inventory = {vertex.type for part in content for vertex in part.walk()}, self.inventory
+        if inventory.type in types or types & inventory.above:
             return self._together(content, held)
-        if not any(self._is_named(vertex) for part in content for vertex in part.walk()):
-            return ENDLESS
+        if not types & (inventory.unit_types | inventory.regions.keys()):
+            return ENDLESS  # R lists none of it
         return sum(self._together(content, {rank: units}) for rank, units in held.items())
-
-    def _is_named(self, vertex: ResourceVertex) -> bool:
-        """Whether R lists a vertex or its units."""
-        return vertex.type in self.inventory.unit_types or vertex.type in self.inventory.regions
-
-    def _divides(self, vertex: ResourceVertex) -> bool:
-        """Whether a vertex is a target or above targets."""
-        return vertex.type == self.inventory.type or vertex.type in self.inventory.above
 
     def _together(self, content: Resources, held: UnitMasks) -> int:
         return min(

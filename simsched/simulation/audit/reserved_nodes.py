@@ -5,6 +5,7 @@ Their jobs run nowhere else.
 
 from __future__ import annotations
 
+from collections import Counter
 from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -87,11 +88,6 @@ class ReservedNodes:
         """Running job → its reservation with licences, and its licences."""
         self.checked = {"R1": 0, "R2": 0}
 
-    def is_kept(self, name: str, other: str | None) -> bool:
-        """Whether the nodes of a reservation are kept from the jobs of another one, or of none."""
-        free = self._tables.get(name, {}).get("flex") or self._tables.get(other or "", {}).get("overlaps")
-        return name != other and name in self._tables and not free
-
     def wrong(self, job: Job, time: float, units: Units, ran: float | None = None) -> Iterator[str]:
         """Yield why a job may not have these units from a time on.
 
@@ -148,11 +144,16 @@ class ReservedNodes:
         own = self._of(job, time, until, units)
         if own in self._licences:
             self._inside[str(job.id)] = own, taken
+        ahead = {window.name for window in self._windows
+                 if window.announced <= time < window.end and later(until, window.start)}  # fmt: skip
         for name in taken:
+            used: Counter[str] = Counter()
+            for of, mine in self._inside.values():
+                used[of] += mine.get(name, 0)
             kept = sum(
-                max(0, licences.get(name, 0) - self._used(other, name))
+                max(0, licences.get(name, 0) - used[other])
                 for other, licences in self._licences.items()
-                if other != own and self._overlaps(other, time, until)
+                if other != own and other in ahead
             )
             if free[name] < kept:
                 yield f"leaves {free[name]} of the licence {name!r} at {time:g}, of which {kept} are reserved"
@@ -160,15 +161,6 @@ class ReservedNodes:
     def release(self, name: str) -> None:
         """Note that a job released its licences."""
         self._inside.pop(name, None)
-
-    def _used(self, reservation: str, name: str) -> int:
-        return sum(taken.get(name, 0) for of, taken in self._inside.values() if of == reservation)
-
-    def _overlaps(self, name: str, time: float, until: float) -> bool:
-        return any(
-            window.name == name and window.announced <= time < window.end and later(until, window.start)
-            for window in self._windows
-        )
 
     # -- its own jobs -------------------------------------------------------------------------------
 

@@ -51,3 +51,17 @@ FROM (SELECT *, max(k) FILTER (WHERE kind < 2) OVER (PARTITION BY job ORDER BY k
 JOIN workload w ON w.w_at = h.job GROUP BY w.id, begins;
 UPDATE attempts SET until = jobs.ended, seconds = seconds - greatest(0, released - jobs.ended) FROM jobs
 WHERE jobs.id = attempts.id AND attempts.newest AND jobs.start = attempts."begin" AND jobs.ended IS NOT NULL;
+
+-- The jobs that each dependency names: all tasks of an array, or the one with the same number (aftercorr); a
+-- job; a task by its number.  The first of these that there is counts, and without any `other` is NULL.
+CREATE TABLE dependencies AS
+WITH tasks AS (FROM workload WHERE w_array IS NOT NULL),
+named AS (
+    SELECT g.id, n, t.id AS other, 1 AS kind FROM given_dependencies g JOIN tasks t ON t.w_array = value
+        JOIN workload w ON w.id = g.id WHERE scheme <> 'aftercorr' OR t.w_index = w.w_index
+    UNION ALL SELECT g.id, n, w.id, 2 FROM given_dependencies g JOIN workload w ON w.id = value
+        WHERE scheme <> 'aftercorr'
+    UNION ALL SELECT g.id, n, t.id, 3 FROM given_dependencies g
+        JOIN tasks t ON t.w_array || '_' || t.w_index = regexp_replace(value, '_0+([0-9]+)$', '_\1')
+        WHERE scheme <> 'aftercorr')
+FROM given_dependencies LEFT JOIN (FROM named QUALIFY kind = min(kind) OVER (PARTITION BY id, n)) USING (id, n);

@@ -115,8 +115,13 @@ class UnitHolders:
         self._taken: dict[str, int] = {}
         """The units in use of pools of which R states amounts, by path."""
 
-    def take(self, name: str, rules: ClaimRules, units: Units) -> Iterator[tuple[str, str]]:
-        """Take the units of an allocation; yield (job, fault) for targets and units that are held twice."""
+    def take(
+        self, name: str, rules: ClaimRules, units: Units, amounts: Mapping[str, int]
+    ) -> Iterator[tuple[str, str]]:
+        """Take the units of an allocation, and those of which R states `amounts` by path.
+
+        Yield (job, fault) for targets and units that are held twice, and amounts that are not left.
+        """
         on, alone, shared, whole = self._on, self._alone, self._shared, rules.alone
         plain = not (shared or rules.shared or rules.mixed)
         for rank, masks in units.items():
@@ -147,6 +152,13 @@ class UnitHolders:
         for other, theirs in self._mixed.items():
             if other == name or rules.shared or rules.mixed:
                 yield from ((other, fault) for fault in self._too_few_alone(other, theirs))
+        for path, amount in amounts.items():
+            rank, type_, size = self._sizes[path]
+            if not rules.may_share(type_):
+                self._taken[path] = self._taken.get(path, 0) + amount
+            free = size - self._taken.get(path, 0)
+            if amount > 0 and (free < 0 or amount > size):
+                yield name, f"rank {rank} has {max(free + amount, 0)} free units of {type_}, R has {amount}"
 
     def _too_few_alone(self, name: str, rules: ClaimRules) -> Iterator[str]:
         """Yield a fault for each type of which others share more units than the request lets them."""
@@ -159,8 +171,10 @@ class UnitHolders:
             if alone < least:
                 yield f"{alone} {type_} are held by no other job, requested {least} outside what is shared"
 
-    def give_back(self, name: str, rules: ClaimRules, units: Units, *, leaves: bool) -> None:
-        """Release units of a job, all that it has on these ranks if it `leaves` them."""
+    def give_back(
+        self, name: str, rules: ClaimRules, units: Units, amounts: Mapping[str, int], *, leaves: bool
+    ) -> None:
+        """Release units and amounts of a job, all that it has on these ranks if it `leaves` them."""
         on, alone, plain = self._on, self._alone, not (rules.shared or rules.mixed)
         for rank, masks in units.items():
             for type_, mask in masks.items():
@@ -179,19 +193,6 @@ class UnitHolders:
                     del self._whole[rank]
         if leaves and rules.mixed:
             self._mixed.pop(name, None)
-
-    def take_amounts(self, rules: ClaimRules, amounts: Mapping[str, int]) -> Iterator[str]:
-        """Take units of which R states amounts; yield the faults."""
-        for path, amount in amounts.items():
-            rank, type_, size = self._sizes[path]
-            if not rules.may_share(type_):
-                self._taken[path] = self._taken.get(path, 0) + amount
-            free = size - self._taken.get(path, 0)
-            if amount > 0 and (free < 0 or amount > size):
-                yield f"rank {rank} has {max(free + amount, 0)} free units of {type_}, R has {amount}"
-
-    def give_back_amounts(self, rules: ClaimRules, amounts: Mapping[str, int]) -> None:
-        """Release units of which R states amounts, or that a job keeps with its targets."""
         for path, amount in amounts.items():
             if not rules.may_share(self._sizes[path][1]):
                 self._taken[path] -= amount
