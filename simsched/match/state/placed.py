@@ -66,7 +66,7 @@ class Placed(LazySelection, eq=False, gc=False):
 
     def _draws(self) -> Iterator[Draw]:
         parts, word = self.parts, 0
-        leaves, units = self.claim[len(self.claim) - 2 * parts[len(parts) - 1] :].reshape(2, -1)
+        leaves, units = self.claim[len(self.claim) - 2 * parts[-1] :].reshape(2, -1)
         for at, (pool, begin, width) in enumerate(self.kind.draws):
             low, high = parts[at], parts[at + 1]
             if low < high:
@@ -82,8 +82,8 @@ class Placed(LazySelection, eq=False, gc=False):
         """Return the leaf pools, type by type, and the units of each as masks; None if masks do not tell."""
         if self.counted or not self.kind.all_named:
             return None
-        leaves, _ = self.claim[len(self.claim) - 2 * self.parts[len(self.parts) - 1] :].reshape(2, -1)
-        return leaves, self.bits
+        pools = self.parts[-1]
+        return self.claim[len(self.claim) - 2 * pools : len(self.claim) - pools], self.bits
 
     @property
     def request(self) -> Request:

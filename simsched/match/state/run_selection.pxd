@@ -1,1 +1,0 @@
-# `run_selection.py` is compiled, without types of its own; without a compiler nothing reads this file.
