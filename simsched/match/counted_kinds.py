@@ -9,7 +9,7 @@ else. All other requests are for the general search (`search.select`).
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -374,7 +374,8 @@ class CountedKinds(KernelKinds):
             held = with_masks(list(made.held), available, highest=self._policy.highest)
             made = changed(made.full(), held=held, named=held)
         kernel.draft = made
-        return cast("Selection", made)  # a `Placed` has what policies look at
+        selection: Selection = made  # a `Placed` has what policies look at
+        return selection
 
     def _recipe(self, kind: int) -> tuple[TargetRecipe, PlacedKind]:
         """Return how a kind that the kernel places is claimed, and what its placements have in common."""

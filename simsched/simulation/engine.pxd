@@ -3,29 +3,36 @@ cimport cython
 
 from simsched.schedule.pass_context cimport PassContext
 from simsched.schedule.profiles.plan cimport Plan
+from simsched.simulation.environment cimport FutureEvents
 from simsched.simulation.queue_groups cimport QueueGroups
+from simsched.simulation.record.recorder cimport Recorder
 
 cdef class Engine:
-    cdef public object prepared, config, recorder, future, progress, on, predictions
+    cdef public object prepared, config, progress, on, predictions
+    cdef public FutureEvents future
+    cdef public Recorder recorder
     cdef public Plan plan
     cdef public QueueGroups queues
     cdef public dict generators, parts, suspended
     cdef public bint stopped
     cdef bint _begun, _each_event, _early_last
 
+    @cython.locals(future=FutureEvents, at=cython.Py_ssize_t, count=cython.Py_ssize_t)
     cpdef take_in(self, payload=*)
     cpdef submit(self, job, now)
     cpdef enter_end(self, job, end)
     @cython.locals(due=cython.bint)
     cpdef _on_end(self, job)
+    @cython.locals(recorder=Recorder)
     cpdef _finish(self, job, now, result, reason=*)
     cpdef _release(self, job, now, way)
     @cython.locals(early=cython.bint, context=PassContext)
     cpdef _free(self, job, now)
+    @cython.locals(future=FutureEvents)
     cpdef settle(self)
     cpdef _on_pass(self, payload)
     @cython.locals(queues=QueueGroups, context=PassContext, started=list)
     cpdef _pass(self, now)
-    @cython.locals(queues=QueueGroups)
+    @cython.locals(queues=QueueGroups, recorder=Recorder, future=FutureEvents)
     cpdef begin(self, started, now)
     cpdef _enter_wake(self, time)

@@ -529,7 +529,7 @@ class Engine:
 
     def begin(self, started: Sequence[Start], now: float) -> None:
         """Record the jobs that start now, and enter their ends."""
-        prepared, recorder, at, on = self.prepared, self.recorder, self.future.at, self.on
+        prepared, recorder, future, on = self.prepared, self.recorder, self.future, self.on
         states, ends, queues = self.progress.states, self.progress.ends, self.queues
         self._begun = True
         if queues.shares or queues.magnets:
@@ -543,7 +543,7 @@ class Engine:
                 self.enter_end(job, end)
             else:
                 ends[job] = end
-                at(end, END, "end", job)
+                future.at(end, END, "end", job)
             for hear in on.runs:
                 hear(job, now)
         for hear in on.begun:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from simpy import Environment, Event
 
 from simsched.errors import ConfigError
+from simsched.simulation.event_frames import fire
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -41,6 +42,10 @@ class FutureEvent(NamedTuple):
     payload: Any
 
 
+CALLBACKS: list[Callable[[Any], None]] = [fire]
+"""Of every call; simpy only reads them."""
+
+
 class ScheduledCall(Event):
     """A simpy event at which something happens in a run.
 
@@ -50,9 +55,10 @@ class ScheduledCall(Event):
     because a run makes several for each job.
     """
 
-    __slots__ = ("callbacks", "entry")
+    __slots__ = ("callbacks", "entry", "handle")
     _ok = True
     entry: tuple[float, int, str, Any] | None
+    handle: Handler
 
     def __init__(self) -> None:
         """Leave all to `FutureEvents`, which uses a call again once it was due."""
@@ -82,7 +88,6 @@ class FutureEvents:
         self._handlers: dict[str, Handler] = {}
         self._calls: list[ScheduledCall] = []
         """All calls in use, the spare ones included."""
-        self._callbacks: list[Callable[[Event], None]] = [self._fire]
         self._entered = 0
         self._spare: list[ScheduledCall] = []
         """Calls that were due; to use them again is cheaper than to make others."""
@@ -107,8 +112,9 @@ class FutureEvents:
             call = spare.pop()
         else:
             call = ScheduledCall()
+            call.handle = self._fire
             self._calls.append(call)
-        call.callbacks, call.entry = self._callbacks, (time, priority, kind, payload)
+        call.callbacks, call.entry = CALLBACKS, (time, priority, kind, payload)
         now, there = self.here, self._origin + time
         delay = there - now
         if now + delay == there:
@@ -174,7 +180,6 @@ class FutureEvents:
     def dismiss(self) -> None:
         """Forget who handles the events of a run that is over, which is then freed without a collection."""
         self._handlers.clear()
-        self._callbacks.clear()
         self._calls.clear()
         self._spare.clear()
 
@@ -252,25 +257,6 @@ class FutureEvents:
             call.entry = None
         self._calls.clear()
         self._spare.clear()
-
-
-def is_within_a_run(frame: Any) -> bool:
-    """Whether a frame is part of the handling of an event of a run."""
-    while frame is not None:
-        if frame.f_code is FutureEvents._fire.__code__:
-            return True
-        frame = frame.f_back
-    return False
-
-
-def came_through_a_run(error: BaseException) -> bool:
-    """Whether an error was raised while an event of a run was handled, so that half of it is done."""
-    trace = error.__traceback__
-    while trace is not None:
-        if trace.tb_frame.f_code is FutureEvents._fire.__code__:
-            return True
-        trace = trace.tb_next
-    return False
 
 
 def _counts(entry: tuple[float, int, str, Any]) -> bool:

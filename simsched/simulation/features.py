@@ -362,12 +362,8 @@ class Reports(Listener):
 
     def passed(self, now: float) -> None:
         """Report, and end the run after this pass if it is to stop."""
-        if self._engine.progress.passes % REPORT_EVERY != 1 and not self._stops():
-            return
-        if self.report is not None:
-            self.report(self._engine)
-        if self._stops():  # the report may have asked for it
-            self._engine.end_early()
-
-    def _stops(self) -> bool:
-        return self._stop is not None and self._stop.is_set()
+        engine, stop = self._engine, self._stop
+        if self.report is not None and engine.progress.passes % REPORT_EVERY == 1:
+            self.report(engine)
+        if stop is not None and stop.is_set():  # the report may have asked for it
+            engine.end_early()

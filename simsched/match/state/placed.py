@@ -104,4 +104,4 @@ class Placed(LazySelection, eq=False, gc=False):
     def sizes(self) -> tuple[int, int, int, int]:
         """Return how many nodes, cores, gpus and slots there are."""
         counts = self.counts
-        return len(self.targets), counts.get("core", 0), counts.get("gpu", 0), self.slots
+        return len(self.targets), counts.get("core", 0), counts.get("gpu", 0), self.kind.request.slots

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from simsched.match.state.free_runs import touched
+from simsched.match.state.free_runs import stretches, touched
 from simsched.match.state.selection import Draw, Hold, LazySelection, Selection
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from simsched.arrays import Integers
     from simsched.match.requests.request import Request
@@ -61,32 +61,9 @@ class RunSelection(LazySelection, eq=False, gc=False):
         nodes = units if each == 1 else touched(runs, each)
         return nodes, content.get("core", 0) * units, content.get("gpu", 0) * units, self.request.slots
 
-    def pieces(self) -> Iterator[tuple[int, int, int]]:
-        """Yield first and last target of each stretch of targets, and the mask of the units on each of them.
-
-        There is one stretch for a target of which only some units are selected.
-        """
-        each = self.kind.each
-        full = (1 << each) - 1
-        part, mask = -1, 0  # the target whose units are being collected
-        runs = iter(self.runs)
-        for low, high in zip(runs, runs, strict=True):
-            first, last = low // each, high // each
-            skipped, more = low - first * each, high - last * each
-            if part >= 0 and first != part:
-                yield part, part, mask
-                part, mask = -1, 0
-            if first == last:
-                part, mask = first, mask | ((1 << more) - (1 << skipped))
-                continue
-            if skipped:
-                yield first, first, mask | (full + 1 - (1 << skipped))
-                first += 1
-            if first < last:
-                yield first, last - 1, full
-            part, mask = (last, (1 << more) - 1) if more else (-1, 0)
-        if part >= 0:
-            yield part, part, mask
+    def pieces(self) -> list[tuple[int, int, int]]:
+        """See `stretches`."""
+        return stretches(self.runs, self.kind.each)
 
     def full(self) -> Selection:
         """See `LazySelection`."""
@@ -102,11 +79,11 @@ class RunSelection(LazySelection, eq=False, gc=False):
             draws = tuple(Draw(name, targets, units, units * wanted) for name, units in content.items())
             holds = (Hold(type_, targets, exclusive=True),) if whole else ()
             return Selection(self.request, targets, draws, draws, holds, (), slots)
-        stretches = list(self.pieces())
-        targets = _joined([np.arange(first, last + 1) for first, last, _ in stretches])
-        lengths = [last - first + 1 for first, last, _ in stretches]
-        words = np.array([mask for *_, mask in stretches], dtype=np.uint64).repeat(lengths)
-        numbers = np.array([mask.bit_count() for *_, mask in stretches]).repeat(lengths)
+        pieces = self.pieces()
+        targets = _joined([np.arange(first, last + 1) for first, last, _ in pieces])
+        lengths = [last - first + 1 for first, last, _ in pieces]
+        words = np.array([mask for *_, mask in pieces], dtype=np.uint64).repeat(lengths)
+        numbers = np.array([mask.bit_count() for *_, mask in pieces]).repeat(lengths)
         one = len(targets) == wanted
         masks = None if wanted == each * len(targets) else words.reshape(-1, 1)
         held = (Draw(type_, targets, 1 if one else numbers, wanted, masks),)

@@ -38,14 +38,8 @@ from simsched.simulation.checkpoint.checkpoint import (
     write_checkpoint,
 )
 from simsched.simulation.engine import capture, restore
-from simsched.simulation.environment import (
-    DISRUPTION,
-    LAST,
-    SUBMISSION,
-    ScheduledCall,
-    came_through_a_run,
-    is_within_a_run,
-)
+from simsched.simulation.environment import DISRUPTION, LAST, SUBMISSION, ScheduledCall
+from simsched.simulation.event_frames import came_through_a_run, is_within_a_run
 from simsched.simulation.jobs.conditions import names_of
 from simsched.simulation.live.grown_run import check_growth, grow
 from simsched.simulation.live.growth import (

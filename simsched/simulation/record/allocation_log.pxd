@@ -14,6 +14,7 @@ cdef class AllocationLog:
     cpdef AllocationLog detached(self)
     cpdef alloc(self, long long job, now, selection)
     cpdef release(self, long long job, now)
+    cdef _note(self, tuple event)
     @cython.locals(
         events=list, times=list, starts=list, resources=list, ends=list, expirations=list, texts=dict, queues=list,
         lines=list, attributes=dict, at=cython.Py_ssize_t, number=cython.Py_ssize_t, kind=cython.longlong,

@@ -87,10 +87,7 @@ class AllocationLog:
 
     def alloc(self, job: int, now: float, selection: Selection) -> None:
         """Write the allocation of `selection` to a job."""
-        events = self._events  # `_note`, without the call: twice per job
-        events.append((ALLOC, job, now, selection))
-        if len(events) >= BATCH:
-            self.flush()
+        self._note((ALLOC, job, now, selection))
 
     def replace(self, job: int, now: float, selection: Selection, start: float) -> None:
         """Write that a job, which runs since `start`, has another R from now on: a release, and an alloc."""
@@ -109,10 +106,7 @@ class AllocationLog:
 
     def release(self, job: int, now: float) -> None:
         """Write the release of all resources of a job."""
-        events = self._events  # `_note`, without the call
-        events.append((RELEASE, job, now, None))
-        if len(events) >= BATCH:
-            self.flush()
+        self._note((RELEASE, job, now, None))
 
     def release_shard(self, job: int, now: float, selection: Selection, *, last: bool) -> None:
         """Write the release of some targets of a job; after the `last` shard it holds none."""
@@ -153,9 +147,10 @@ class AllocationLog:
                 if plain is None:
                     text = self._document(job, selections[at], now, ends[at])
                 else:
+                    units, properties = plain
                     text = (
-                        f'{{"version":1,"execution":{{{plain.text},"starttime":{time},"expiration":{expirations[at]}'
-                        f'{plain.properties}}},"attributes":{{"system":{{"scheduler":{attributes[queues[job]]}}}}}}}'
+                        f'{{"version":1,"execution":{{{units},"starttime":{time},"expiration":{expirations[at]}'
+                        f'{properties}}},"attributes":{{"system":{{"scheduler":{attributes[queues[job]]}}}}}}}'
                     )
                 name, texts[job] = "alloc", text
             elif kind == DROP:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from operator import attrgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
@@ -38,13 +38,6 @@ _NO_CELLS: Integers = np.empty(0, np.int64)
 _NO_WORDS: Words = np.empty(0, np.uint64)
 _NO_PIECE = (-1, -1, 0)
 """Follows the last stretch of `RunSelection.pieces`."""
-
-
-class Resources(NamedTuple):
-    """The resources of an R as text: what is before its times, and what is behind them."""
-
-    text: str
-    properties: str
 
 
 class PlainText:
@@ -77,21 +70,21 @@ class PlainText:
         self._of_units: dict[tuple[int, ...], tuple[str, str, bool]] = {}
         """Runs of units → what `_grouped` returns, while texts are made: two in five are found again."""
 
-    def resources(self, selections: Sequence[Selection]) -> list[Resources | None]:
-        """Return ``"R_lite":…,"nodelist":…,"nslots":…`` and ``,"properties":…`` of each selection.
+    def resources(self, selections: Sequence[Selection]) -> list[tuple[str, str] | None]:
+        """Return of each R what is before its times and what is behind them; None where R is not plain.
 
-        None where R is not plain.
+        These are ``"R_lite":…,"nodelist":…,"nslots":…`` and ``,"properties":…``.
         """
-        found: list[Resources | None] = []
+        found: list[tuple[str, str] | None] = []
         for selection in selections:
             if isinstance(selection, RunSelection) and self._has_runs(selection.kind):
-                found.append(Resources(self._of_runs(selection), ""))
+                found.append((self._of_runs(selection), ""))
             else:
                 found.append(self._of_claim(selection))
         self._of_units.clear()  # kept for longer, hardly more would be found again
         return found
 
-    def _of_claim(self, selection: Selection | Placed) -> Resources | None:
+    def _of_claim(self, selection: Selection | Placed) -> tuple[str, str] | None:
         """Return the texts of a selection; None where R is not plain."""
         if not self._plain or selection.unlisted is not None or not len(selection.targets):
             return None
@@ -107,7 +100,7 @@ class PlainText:
             return None
         hosts, properties = self._place(*targets)
         slots = selection.slots or len(targets)
-        return Resources(f'"R_lite":[{entries}],"nodelist":[{hosts}],"nslots":{slots}', properties)
+        return f'"R_lite":[{entries}],"nodelist":[{hosts}],"nslots":{slots}', properties
 
     def _claim_of(self, selection: Selection) -> tuple[Integers, Words] | None:
         """Return the leaf pools that a selection names, type by type, and its units; None without a table."""
@@ -165,12 +158,12 @@ class PlainText:
     def _grouped(self, selection: RunSelection) -> tuple[str, str, bool]:
         """Return what `_entries` yields, for units on several targets or in several runs."""
         kind, text, of_mask = selection.kind, self._ranks, self._of_mask
-        pieces = selection.pieces()
-        low, last, before = next(pieces)
+        pieces = [*selection.pieces(), _NO_PIECE]
+        low, last, before = pieces[0]
         hosts, behind = [low], last + 1
         groups: dict[int, str] = {}
         # each is written once it is known that the next one does not extend it
-        for first, last, mask in (*pieces, _NO_PIECE):
+        for first, last, mask in pieces[1:]:
             if first != behind:
                 hosts += (behind, first)
             elif mask == before:

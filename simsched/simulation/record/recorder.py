@@ -41,6 +41,12 @@ PENDING, RUNNING, COMPLETED, TIMEOUT, FAILED, CANCELED, INFEASIBLE, DROPPED = ra
 
 NEVER = float("nan")
 
+GROWING = (
+    *("ids", "eligible", "start", "end", "result", "backfilled", "promised", "reasons", "down", "failures"),
+    *("_times", "_counts", "_late"),
+)
+"""The containers of a recorder."""
+
 LATEST = 1024
 """Rows of the timeline that are kept in lists, to which they are added faster than to arrays."""
 
@@ -114,9 +120,8 @@ class Recorder:
     def detached(self) -> Recorder:
         """Return a recorder with the facts so far, which does not change with this one."""
         made = copy(self)
-        for name, value in vars(self).items():
-            if isinstance(value, list | dict | array | bytearray):
-                setattr(made, name, copy(value))
+        for name in GROWING:
+            setattr(made, name, copy(getattr(self, name)))
         made.counts = tuple(map(list, self.counts))
         made.log = None if self.log is None else self.log.detached()
         made.events = None if self.events is None else self.events.detached()
@@ -222,7 +227,7 @@ class Recorder:
         pools = available.index.pool_types
         down = {name: pools[name].total - available.total[name] - used[name] for name in self.pools}
         down["node"] = len(available.use) - plan.idle - int((available.use > 0).sum())
-        if not self.down or self.down[-1][1] != down:
+        if not self.down or self.down[len(self.down) - 1][1] != down:
             self.down.append((now, down))
 
     def state(self, submitted: int) -> dict[str, Any]:
@@ -243,8 +248,9 @@ class Recorder:
         self.reasons = state["reasons"]
         rows = np.array(state["rows"], dtype=np.float64).reshape(-1, 1 + self._width)
         counts = rows[:, 1:].astype(np.int64)
-        self._times, self._counts = array("d", rows[:-1, 0].tobytes()), array("q", counts[:-1].tobytes())
-        self._late = dict(zip(rows[-1:, 0].tolist(), map(tuple, counts[-1:].tolist()), strict=True))
+        kept = max(len(rows) - 1, 0)
+        self._times, self._counts = array("d", rows[:kept, 0].tobytes()), array("q", counts[:kept].tobytes())
+        self._late = dict(zip(rows[kept:, 0].tolist(), map(tuple, counts[kept:].tolist()), strict=True))
         self.down = state["down"]
         self.failures = [tuple(one) for one in state["failures"]]
         if self.log is not None:

@@ -91,7 +91,7 @@ def history(machine, seed, match_policy):
 @pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)
 def test_the_text_is_the_encoded_document(machine, match_policy):
     both = [pair for seed in range(6) for pair in history(machine, seed, match_policy)]
-    written = [(found.text + found.properties, expected) for found, expected in both if found is not None]
+    written = [("".join(found), expected) for found, expected in both if found is not None]
     assert all(text == expected for text, expected in written)
     assert len(written) > len(both) * 2 / 3
 
@@ -122,4 +122,4 @@ def test_runs_of_units_are_the_encoded_document(machine, cores):
     assert len(written) > 400
     for text, selection in zip(written, selections, strict=True):
         section = document(selection.full(), index)["execution"]
-        assert text.text + text.properties == msgspec.json.encode(section).decode()[1:-1]
+        assert "".join(text) == msgspec.json.encode(section).decode()[1:-1]
