@@ -220,12 +220,16 @@ class LimitCounter:
     endless : how many of the running jobs have requested an amount without a bound, which `used` leaves out.
     """
 
+    __slots__ = (
+        *("endless", "free", "held", "kind", "limit", "most", "name", "number"),
+        *("running", "scope", "shown", "used"),
+    )
+
     def __init__(self, number: int, found: ScopeLimit) -> None:
         self.number = number
         self.scope = found.scope
         self.limit = found.limit
         self.kind = found.limit.kind
-        self.lasts = self.kind.lasts
         self.name: LimitName = found.name
         self.free = self.most = found.limit.most + self.kind.slack
         self.used: float = 0
@@ -297,6 +301,11 @@ class Cohort:
     entered : whether its counters know it.
     """
 
+    __slots__ = (
+        *("amounts", "asks", "binding", "counted", "entered", "falling", "jobs", "number", "over", "own"),
+        *("queue", "varies"),
+    )
+
     def __init__(
         self,
         number: int,
@@ -345,39 +354,6 @@ class Cohort:
         # rises, which looks at all cohorts in view.
         if not self.jobs and self.over is not None:
             self.leave()
-
-    def count(self, asked_of: list[tuple[LimitCounter, float]]) -> list[LimitCounter]:
-        """Count a job that starts; return the counters in which others may be over a limit now."""
-        near = []
-        for counter, asked in asked_of:
-            if asked == inf:
-                counter.endless += 1
-            else:
-                counter.used += asked
-            if counter.endless or counter.used > counter.free:
-                near.append(counter)
-        return near
-
-    def uncount(
-        self, asked_of: list[tuple[LimitCounter, float]], amounts: Amounts, seconds: float
-    ) -> list[LimitCounter]:
-        """Stop counting a job that ran for these seconds; return the counters whose use has risen."""
-        risen = []
-        for counter, asked in asked_of:
-            more = -asked
-            if asked == inf:
-                counter.endless -= 1
-                more = 0
-            if counter.lasts:
-                more += counter.kind.leaves(amounts, seconds)
-            counter.used += more
-            if more > 0:
-                risen.append(counter)
-        return risen
-
-    def holding(self) -> list[LimitCounter]:
-        """Return the counters of running jobs that hold other jobs."""
-        return [counter for counter in self.asks if counter.held]
 
     def leave(self) -> None:
         """Let the counters forget it."""

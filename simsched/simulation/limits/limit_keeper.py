@@ -35,7 +35,7 @@ from simsched.simulation.limits.limit_counters import (
     ScopeLimit,
     scope_text,
 )
-from simsched.simulation.limits.limit_kinds import KINDS, NAMES, REQUEST, TIME, Amounts
+from simsched.simulation.limits.limit_kinds import KINDS, NAMES, TIME, Amounts
 from simsched.simulation.limits.limit_spells import FOR_EVER, LimitSpells
 from simsched.simulation.listeners import Listener, Way
 from simsched.simulation.record.recorder import FAILED
@@ -123,33 +123,34 @@ class LimitedJobs:
         self._verdicts: dict[tuple[object, ...], _Verdict] = {}
         self._cohorts: dict[tuple[object, ...], Cohort] = {}
 
-    def extend(self, jobs: Sequence[Job]) -> None:
-        """Add the next jobs, whose columns are prepared; note which a limit rejects or holds."""
-        prepared, of, verdicts, groups = self._prepared, self.of, self._verdicts, self._groups
-        kinds, durations = prepared.table.kinds, prepared.table.durations
-        reads_kind, reads_time, names_of = self._reads >= REQUEST, self._reads == TIME, self._limits.names_of
-        for number, job in enumerate(jobs, len(of)):
-            if number in prepared.rejected:
-                of.append(None)
-                continue
-            names, group = names_of(job), 0 if groups is None else groups[number]
-            kind, duration = kinds[number] if reads_kind else 0, durations[number] if reads_time else 0
-            key = (names, group, kind, duration)
-            verdict = verdicts.get(key)
-            if verdict is None:
-                verdict = verdicts[key] = self._judge(number, names, group)
-            cohort, submitted, held, rejected = verdict
-            of.append(cohort)
-            if submitted:
-                self.submitted[number] = submitted
-                prepared.special.add(number)
-            if rejected is not None:
-                prepared.rejected[number] = (FAILED, f"rejected: {rejected}")
-                prepared.special.add(number)
-            elif held is not None:
-                prepared.holds[number] = f"{FOR_EVER}: {held.text}"
-                self.held[number] = held
-                prepared.special.add(number)
+    def add(self, job: Job) -> None:
+        """Add the next job, whose columns are prepared; note whether a limit rejects or holds it."""
+        prepared, number, reads = self._prepared, len(self.of), self._reads
+        if number in prepared.rejected:
+            self.of.append(None)
+            return
+        names, table = self._limits.names_of(job), prepared.table
+        group = 0 if self._groups is None else self._groups[number]
+        key = (
+            names,
+            group,
+            table.kinds[number] if reads else 0,
+            table.durations[number] if reads == TIME else 0,
+        )
+        verdict = self._verdicts.get(key)
+        if verdict is None:
+            verdict = self._verdicts[key] = self._judge(number, names, group)
+        self.of.append(verdict.cohort)
+        if verdict.submitted:
+            self.submitted[number] = verdict.submitted
+            prepared.special.add(number)
+        if verdict.rejected is not None:
+            prepared.rejected[number] = (FAILED, f"rejected: {verdict.rejected}")
+            prepared.special.add(number)
+        elif verdict.held is not None:
+            prepared.holds[number] = f"{FOR_EVER}: {verdict.held.text}"
+            self.held[number] = verdict.held
+            prepared.special.add(number)
 
     def user_of(self, job: int) -> str:
         """Return the name of a job's user, for messages."""
@@ -231,7 +232,8 @@ class LimitKeeper(Listener):
 
     def joined(self, first: int, jobs: Sequence[Job]) -> None:
         """Find the counters of the next jobs of the run."""
-        self._jobs.extend(jobs)
+        for job in jobs:
+            self._jobs.add(job)
 
     # -- submission ---------------------------------------------------------------------------
 
@@ -252,8 +254,8 @@ class LimitKeeper(Listener):
 
     def ended(self, job: int, now: float, result: int, reason: str | None) -> None:
         """Take in the jobs that waited until fewer are submitted, in order: a job ended, started or not."""
-        if self._outside.pop(job, None) is not None or job in self._jobs.held:
-            self._spells.note(~job, now)
+        self._outside.pop(job, None)
+        self._spells.note(~job, now)
         if job not in self.inside:
             return
         self.inside.discard(job)
@@ -470,13 +472,21 @@ class LimitKeeper(Listener):
     def _count(self, job: int, cohort: Cohort, now: float, end: float) -> Sequence[LimitCounter]:
         """Count a job that starts; return the counters in which others may be over a limit now."""
         self._run(job, cohort, now, end)
-        return cohort.count(self._asked(job, cohort))
+        near: Sequence[LimitCounter] = ()
+        for counter, asked in self._asked(job, cohort):
+            if asked == inf:
+                counter.endless += 1
+            else:
+                counter.used += asked
+            if counter.endless or counter.used > counter.free:
+                near = (*near, counter)
+        return near
 
-    def _asked(self, job: int, cohort: Cohort) -> list[tuple[LimitCounter, float]]:
+    def _asked(self, job: int, cohort: Cohort) -> Iterable[tuple[LimitCounter, float]]:
         """Return the counters of a running job, each with the amount that the job requested."""
-        if not cohort.varies or job not in self._allocated:
+        mine = self._allocated.get(job) if cohort.varies else None
+        if mine is None:
             return cohort.counted
-        mine = self._allocated[job]
         return [(counter, counter.kind.asks(mine)) for counter, _ in cohort.counted]
 
     def _run(self, job: int, cohort: Cohort, start: float, end: float) -> None:
@@ -495,12 +505,21 @@ class LimitKeeper(Listener):
         start, _ = self._running.pop(job)
         asked_of = self._asked(job, cohort)
         mine = self._allocated.pop(job, None) if cohort.varies else None
-        for counter in cohort.uncount(asked_of, mine or cohort.amounts, now - start):
-            self._bar_over(counter, now)  # the job used more hours than it had requested
+        for counter, asked in asked_of:
+            more = -asked
+            if asked == inf:
+                counter.endless -= 1
+                more = 0
+            if counter.kind.lasts:
+                more += counter.kind.leaves(mine or cohort.amounts, now - start)
+            counter.used += more
+            if more > 0:  # it used more hours than it had requested
+                self._bar_over(counter, now)
         for counter in cohort.falling:
             del counter.running[job]
-        for counter in cohort.holding():
-            self._release(counter)
+        for counter in cohort.asks:
+            if counter.held:
+                self._release(counter)
 
     def is_blocked(self, job: int) -> bool:
         """Whether a job of the same queue waits for a limit that blocks the jobs behind it."""
