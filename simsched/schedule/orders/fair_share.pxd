@@ -23,7 +23,7 @@ cdef class UsageLedger:
 
 cdef class RankedTree:
     cdef bint _across
-    cdef Py_ssize_t _users, _first_user
+    cdef Py_ssize_t _first_user
     cdef double[::1] _factors, _by_share
     cdef long long[::1] _parents, _charged, _is_account
     cdef object _paths, _above

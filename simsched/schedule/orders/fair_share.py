@@ -433,7 +433,7 @@ class RankedTree:
     def __init__(self, tree: AccountTree, *, ties_across: bool = True) -> None:
         self._across = ties_across
         users = np.flatnonzero(tree.is_user)
-        self._users, self._first_user = len(users), len(tree) - len(users)
+        self._first_user = len(tree) - len(users)
         self._factors: Any = view(1.0 - np.arange(len(users) + 1) / max(1, len(users)))
         self._parents, self._charged = view(tree.parents), view(tree.charged)
         norm = _part_of_siblings(tree)
