@@ -68,6 +68,7 @@ class WaitingQueue:
         )
         self._as_of: float | None = None
         self._keys: Floats = np.zeros(0 if self.static else len(table))
+        self._key_of: Any = view(self._keys)
         self._unkeyed: list[int] | None = None
         """The waiting jobs whose keys are not known; None: all of them."""
         self._rank: list[Any] | None = []
@@ -118,16 +119,21 @@ class WaitingQueue:
         """The job that is considered first."""
         if not self._count:
             raise IndexError("no job waits")
-        if self.static or self._count == 1:
-            return self._jobs[0]
-        jobs, tiers = self.unordered(), self._tiers
-        if tiers is not None:
-            jobs = jobs[tiers[jobs] == tiers[jobs[0]]]
-        keys = self._keys_of(jobs)
-        at = keys.argmin()
-        if keys[at] != keys[at]:  # NaN, which a sort puts last and `argmin` first
-            at = keys.argsort(kind="stable")[0]
-        return jobs.item(at)
+        return self._jobs[0] if self.static or self._count == 1 else self._first()
+
+    def _first(self) -> int:
+        self._find_keys()
+        found = self._jobs[0]
+        count, keys, tiers = self._count, self._key_of, self._tiers
+        if tiers is not None:  # the jobs of the highest tier have the lowest ranks
+            jobs = self.unordered()
+            count = int(np.count_nonzero(tiers[jobs] == tiers[found]))
+        least = keys[found]
+        for at in range(1, count):
+            key = keys[self._jobs[at]]
+            if key < least or (least != least and key == key):  # noqa: PLR0124 (NaN, which comes last)
+                found, least = self._jobs[at], key
+        return found
 
     def jobs(self, begin: int = 0) -> Integers:
         """Return the waiting jobs in order, from the `begin`-th on."""
@@ -148,7 +154,8 @@ class WaitingQueue:
         """Return some of the waiting jobs in order; they are given by rank, as `unordered` has them."""
         if self.static or len(jobs) < 2:
             return jobs
-        keys, tiers = self._keys_of(jobs), self._tiers
+        self._find_keys()
+        keys, tiers = self._keys[jobs], self._tiers
         if tiers is None:
             return jobs[keys.argsort(kind="stable")]
         return jobs[np.lexsort((keys, -tiers[jobs]))]
@@ -171,18 +178,19 @@ class WaitingQueue:
     def _tiers(self) -> Integers | None:
         return self._table.tiers if self._own else None  # another package's order decides about all jobs
 
-    def _keys_of(self, jobs: Integers) -> Floats:
-        """Return the keys of some waiting jobs; those of all of them are known then."""
+    def _find_keys(self) -> None:
+        """Find the keys of all waiting jobs that are not known."""
         new = self._unkeyed
         if new is None or new:
             unkeyed = self.unordered() if new is None else np.array(new, dtype=np.int64)
             if self._own:
-                self._keys[unkeyed] = self.order.keys(self._table, unkeyed, self.now)
+                jobs, keys = view(unkeyed), view(self.order.keys(self._table, unkeyed, self.now))
+                for at in range(len(jobs)):
+                    self._key_of[jobs[at]] = keys[at]
             else:
                 found = ranked(self.order, self._table, np.sort(unkeyed), self.now)
                 self._keys[found] = np.arange(len(found))
             self._unkeyed = []
-        return self._keys[jobs]
 
     def _unkey(self, jobs: Collection[int]) -> None:
         """Let the keys of jobs that come into view be computed when they are asked for."""
@@ -198,7 +206,7 @@ class WaitingQueue:
         if as_of is None or as_of != self._as_of:
             self._as_of, self._unkeyed = as_of, None
         if not self._own and self._count:  # an order of another package may count on a call in each pass
-            self._keys_of(self.unordered())
+            self._find_keys()
 
     # -- jobs that come and go --------------------------------------------------------------------
 
@@ -208,6 +216,7 @@ class WaitingQueue:
         self._rank.append(sort_key(self.order if self.static else TIES, self._table, job))
         if not self.static and job >= len(self._keys):
             self._keys = np.concatenate([self._keys, np.zeros(max(len(self._keys), 256))])
+            self._key_of = view(self._keys)
 
     def rerank(self, job: int) -> None:
         """Give a job of a growing table another rank, because its columns were changed."""

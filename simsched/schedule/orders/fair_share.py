@@ -8,7 +8,6 @@ itself, without a tree.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import exp2, expm1, floor, inf, log
 from typing import TYPE_CHECKING, Any, Protocol
@@ -18,10 +17,11 @@ import numpy as np
 from simsched.cycles import find_cycle
 from simsched.errors import ConfigError, did_you_mean
 from simsched.formats.accounts import PARENT, ROOT, AccountRow
+from simsched.match.kernel import view
 from simsched.schedule.orders.ranking import by_keys
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from simsched.arrays import Bools, Floats, Integers
     from simsched.schedule.job_table import JobTable
@@ -275,12 +275,7 @@ class UsageLedger:
         self._turn = 0
         self._waiting: list[tuple[float, int, float, float | None]] = []
         """Charges that are not in the sums yet: time, node, rate, and the begin of a job that ends."""
-        # A charge changes one node, which is quicker in a list; usage of all nodes is computed on arrays.
-        self._done: list[float] = np.array(usage, dtype=np.float64).tolist()
-        self._rate = [0.0] * len(self._done)
-        self._begun = [0.0] * len(self._done)
-        self._rates, self._known = np.zeros(len(self._done)), np.array(self._done)
-        """`_rate`, and `_done` less `_begun`, as arrays."""
+        self._set_sums(np.array(usage, dtype=np.float64), np.zeros(len(usage)), np.zeros(len(usage)))
         self._due = self._next_change()
 
     def begin(self, node: int, rate: float, now: float) -> None:
@@ -298,8 +293,11 @@ class UsageLedger:
         No later time may have been asked for.
         """
         self._take(time)
-        found = self._rates * self._grown(time)
-        found += self._known
+        grown, found = self._grown(time), np.zeros(len(self._rate))
+        usage: Any = view(found)
+        rate, known = self._rate, self._known
+        for node in range(len(usage)):
+            usage[node] = rate[node] * grown + known[node]
         return found
 
     def usage(self, time: float) -> Floats:
@@ -316,7 +314,8 @@ class UsageLedger:
                 if charge[0] > time:
                     taken = at
                     break
-                self._charge(*charge)
+                now, node, rate, begin = charge
+                self._charge(now, node, rate, begin)
             del waiting[:taken]
         if time >= self._due:
             self._advance(time)
@@ -339,7 +338,6 @@ class UsageLedger:
                 self._rate[node] -= rate
                 # The sum of no rates is 0, since rates are whole numbers, and no rounding stays behind.
                 begun[node] = begun[node] - before if self._rate[node] else 0.0
-        self._rates[node] = self._rate[node]
         self._known[node] = done[node] - begun[node]
 
     def _grown(self, time: float) -> float:
@@ -357,19 +355,22 @@ class UsageLedger:
         if now >= (self._turn + 1) * self.reset:
             self._turn = floor(now / self.reset)
             grown = self._grown(self._turn * self.reset)
-            self._set_sums([0.0] * len(self._done), [rate * grown for rate in self._rate])
+            rates = np.asarray(self._rate)
+            self._set_sums(np.zeros(len(rates)), rates, rates * grown)
         if self._scale and now - self._origin > MOST * self.half_life:
             down = exp2((self._origin - now) / self.half_life)
-            running = self._scale * self._rates
-            begun = (np.array(self._begun) + running) * down - running
-            self._set_sums([done * down for done in self._done], begun.tolist())
+            rates = np.asarray(self._rate)
+            running = self._scale * rates
+            begun = (np.asarray(self._begun) + running) * down - running
+            self._set_sums(np.asarray(self._done) * down, rates, begun)
             self._origin = now
         self._due = self._next_change()
 
-    def _set_sums(self, done: list[float], begun: list[float]) -> None:
-        self._done, self._begun = done, begun
-        self._rates = np.array(self._rate, dtype=np.float64)
-        self._known = np.array(done, dtype=np.float64) - np.array(begun, dtype=np.float64)
+    def _set_sums(self, done: Floats, rates: Floats, begun: Floats) -> None:
+        self._done: Any = view(done)
+        self._rate: Any = view(rates)
+        self._begun: Any = view(begun)
+        self._known: Any = view(done - begun)
 
     def state(self) -> dict[str, Any]:
         """Return all that changes, as plain values."""
@@ -380,8 +381,7 @@ class UsageLedger:
     def restore(self, state: dict[str, Any]) -> None:
         """Take over the state of an equal ledger."""
         self._origin, self._turn = state["origin"], state["turn"]
-        done, self._rate, begun = (list(map(float, row)) for row in state["sums"])
-        self._set_sums(done, begun)
+        self._set_sums(*(np.array(row, dtype=np.float64) for row in state["sums"]))
         self._due = self._next_change()
         self._waiting = [tuple(charge) for charge in state["waiting"]]
 
@@ -396,9 +396,6 @@ _DROPPED = 22
 _HALF = 1 << (_DROPPED - 1)
 _RANK = 44
 """The bits below the rank of the account in the key of a user."""
-_KEY = (1 << _RANK) - 1
-_LARGEST = 1_000_000
-"""Accounts × nodes up to which their sums are one product with a matrix."""
 
 
 class FairShareRule(Protocol):
@@ -411,8 +408,12 @@ class FairShareRule(Protocol):
         """
 
 
-#: Nodes of users → their factors.
-Shares = Callable[["Integers"], "Floats"]
+class Shares:
+    """The factors of users, by their nodes."""
+
+    def of(self, node: int) -> float:
+        """Return the factor of a user."""
+        raise NotImplementedError
 
 
 class RankedTree:
@@ -430,110 +431,88 @@ class RankedTree:
     """
 
     def __init__(self, tree: AccountTree, *, ties_across: bool = True) -> None:
-        self._tree = tree
         self._across = ties_across
-        self._users = np.flatnonzero(tree.is_user)
-        self._factors = 1.0 - np.arange(len(self._users) + 1) / max(1, len(self._users))
+        users = np.flatnonzero(tree.is_user)
+        self._first_user = len(tree) - len(users)
+        self._factors: Any = view(1.0 - np.arange(len(users) + 1) / max(1, len(users)))
+        self._parents, self._charged = view(tree.parents), view(tree.charged)
         norm = _part_of_siblings(tree)
         inherits = np.isnan(tree.shares)
         # A share of 0 comes last, whatever the usage; who has the shares of the parent comes first.
-        self._by_share = 1.0 / np.where(norm > 0, norm, 1.0)
-        self._by_share[inherits] = 0.0
-        self._last = np.flatnonzero((norm == 0) & ~inherits)
-        self._is_account = (~tree.is_user).astype(np.int64)
-        self._paths = _paths(tree, self._users)
+        by_share = 1.0 / np.where(norm > 0, norm, 1.0)
+        by_share[inherits] = 0.0
+        by_share[(norm == 0) & ~inherits] = inf
+        self._by_share: Any = view(by_share)
+        self._is_account = view((~tree.is_user).astype(np.int64))
+        self._paths = _paths(tree, users)
         self._levels = _distinct(self._paths)
         """For each depth but that of the users: its nodes, and the place of each in the depth above."""
         self._above = self._levels.pop()[1] if self._levels else np.zeros(0, dtype=np.int64)
-        self._mixed = [len(set(tree.is_user[nodes].tolist())) > 1 for nodes, _ in self._levels]
-        self._first_user = len(tree) - len(self._users)
-        self._matrix = _sums(tree, self._first_user) if self._levels else None
-        self._walked: _Walk | None = None
-        """The last walk over the accounts; it holds while they keep their order."""
 
     def shares(self, own: Floats) -> Shares:
         """Return rank / number of users of users."""
-        if not len(self._users):
-            return lambda nodes: np.zeros(len(nodes))
         keys = self._ranking(own)
-        sorted_keys = keys.copy()
-        sorted_keys.sort()
-        factors, first = self._factors, self._first_user
-
-        def of(nodes: Integers) -> Floats:
-            found: Floats = factors[sorted_keys.searchsorted(keys[nodes - first])]
-            return found
-
-        return of
+        in_order = keys.copy()
+        in_order.sort()
+        return RankedShares(keys, in_order, self._factors, self._first_user)
 
     def _ranking(self, own: Floats) -> Integers:
         """Return a key for each user, in the order of the walk."""
-        users = self._first_user
-        if not self._levels:
-            return self._keys(own, self._last)[users:]  # users have the highest numbers
-        if self._matrix is None:
-            return self._exact(own)
-        # Siblings are compared as well without their account's usage, unless it ties with another one.
-        totals = own.copy()
-        totals[:users] = self._matrix @ own
-        keys = self._keys(totals, self._last)
-        if self._walked is None or not self._walked.holds(keys):
-            self._walked = None
-            lifted = self._walk_accounts(keys)
-            if lifted is None:
-                return self._exact(own)
-        else:
-            lifted = self._walked.lifted
-        found: Integers = keys[users:]
-        found += lifted
+        keys = self._keys(own)
+        found = keys[self._first_user :]  # users have the highest numbers
+        if self._levels:
+            ranks = self._walk_accounts(view(keys))
+            if ranks is None:
+                return self._walk((keys << 1) + np.asarray(self._is_account))
+            ranks <<= _RANK
+            found += ranks[self._above]
         return found
 
-    def _walk_accounts(self, keys: Integers) -> Integers | None:
-        """Return the upper part of the key of each user; None if a tie needs care."""
-        above: Integers | None = None
-        walked = _Walk()
-        for (nodes, places), mixed in zip(self._levels, self._mixed, strict=True):
-            mine = (keys[nodes] << 1) + self._is_account[nodes]
-            if above is not None:
-                mine += above[places] << _RANK
-            order = mine.argsort()
-            column = mine[order]
-            steps = column[1:] - column[:-1]
-            if self._needs_care(column, steps, mixed=mixed):
-                return None
-            walked.add(nodes[order], column, steps)
-            above = np.zeros(len(order), dtype=np.int64)
-            above[order[1:]] = (steps != 0).cumsum()
-        assert above is not None
-        above <<= _RANK
-        walked.lifted = above[self._above]
-        self._walked = walked.closed()
-        return walked.lifted
+    def _keys(self, own: Floats) -> Integers:
+        """Return usage over shares as a whole number for each node: of siblings, the least goes first.
 
-    def _needs_care(self, column: Integers, steps: Integers, *, mixed: bool) -> bool:
-        """Whether accounts with usage tie, or a user with an account; accounts without any just merge."""
-        used = (column[1:] & _KEY) > 1
-        if ((steps == 0) & used).any():
-            return True
-        return mixed and self._across and bool(((steps == 1) & (column[:-1] % 2 == 0)).any())
-
-    def _exact(self, own: Floats) -> Integers:
-        """Return what `_ranking` does, with each node's part of the usage of its account."""
-        totals = self._tree.totals(own)
-        above = totals[self._tree.parents]
-        part = np.divide(totals, above, out=np.zeros(len(totals)), where=above > 0)
-        return self._walk((self._keys(part, self._last) << 1) + self._is_account)
-
-    def _keys(self, used: Floats, last: Integers) -> Integers:
-        """Return usage over shares as a whole number for each node: of siblings, the least goes first."""
-        level = used * self._by_share
-        if len(last):
-            level[last] = np.inf
+        Usage is that of a node and all nodes below it, as a part of the usage of the node above.
+        """
+        totals, level = own.copy(), np.zeros(len(own))
+        sums: Any = view(totals)
+        values: Any = view(level)
+        parents, charged, by_share = self._parents, self._charged, self._by_share
+        last = inf
+        for node in range(len(sums) - 1, 0, -1):  # a node follows the one above it
+            sums[charged[node]] += sums[node]
+        for node in range(len(sums)):
+            above = sums[parents[node]]
+            if by_share[node] == last:
+                values[node] = last
+            elif above > 0:
+                values[node] = sums[node] / above * by_share[node]
         # The bits of positive floats are ordered as the numbers are.
-        bits = level.view(np.int64)
-        bits += _HALF
-        bits >>= _DROPPED
-        return bits
+        found = level.view(np.int64)
+        bits = view(found)
+        for node in range(len(bits)):
+            bits[node] = (bits[node] + _HALF) >> _DROPPED
+        return found
+
+    def _walk_accounts(self, keys: memoryview[int]) -> Integers | None:
+        """Return the ranks of the lowest accounts of the walk; None if a user ties with an account."""
+        is_account, found = self._is_account, np.zeros(1, dtype=np.int64)
+        for nodes, places in self._levels:
+            above, numbers, at_above = view(found), view(nodes), view(places)
+            mine, found = np.zeros(len(numbers), dtype=np.int64), np.zeros(len(numbers), dtype=np.int64)
+            column, ranks, rank = view(mine), view(found), 0
+            for at in range(len(numbers)):
+                node = numbers[at]
+                column[at] = (above[at_above[at]] << _RANK) + (keys[node] << 1) + is_account[node]
+            order = view(mine.argsort())
+            for at in range(1, len(order)):
+                before = column[order[at - 1]]
+                step = column[order[at]] - before
+                if step == 1 and self._across and before % 2 == 0:
+                    return None
+                if step:
+                    rank += 1
+                ranks[order[at]] = rank
+        return found
 
     def _walk(self, keys: Integers) -> Integers:
         """Return the keys of users from those of all nodes: their first places in the sorted paths."""
@@ -555,47 +534,36 @@ class RankedTree:
         return found
 
 
-class _Walk:
-    """A walk over accounts: neighbours in it, and what it adds to the keys of users.
+class RankedShares(Shares):
+    """The factors of users: `factors` by how many of the keys, which are also there `in_order`, are less."""
 
-    Usage changes with every second, but accounts seldom change places.  A walk holds for other keys if
-    siblings that are neighbours in it are in the same relation.
+    def __init__(self, keys: Integers, in_order: Integers, factors: memoryview[float], first: int) -> None:
+        self._keys, self._in_order = view(keys), view(in_order)
+        self._factors, self._first = factors, first
 
-    Attributes
-    ----------
-    lifted : the upper part of the key of each user.
-    """
+    def of(self, node: int) -> float:
+        """Return the factor of a user."""
+        key, low, high = self._keys[node - self._first], 0, len(self._in_order)
+        while low < high:
+            middle = (low + high) // 2
+            if self._in_order[middle] < key:
+                low = middle + 1
+            else:
+                high = middle
+        found: float = self._factors[low]
+        return found
 
-    def __init__(self) -> None:
-        self.lifted: Integers = np.zeros(0, dtype=np.int64)
-        self._lasts = True
-        self._before: list[Integers] = []
-        self._after: list[Integers] = []
-        self._merged: list[Integers] = []
 
-    def add(self, nodes: Integers, column: Integers, steps: Integers) -> None:
-        """Add a level: its nodes in order, their keys with the account above, and the steps between these."""
-        siblings = (column[1:] >> _RANK) == (column[:-1] >> _RANK)
-        # A user and an account may have equal values and different keys.
-        self._lasts = self._lasts and not ((steps == 1) & siblings).any()
-        apart, merged = siblings & (steps != 0), siblings & (steps == 0)
-        self._before.append(nodes[:-1][apart])
-        self._after.append(nodes[1:][apart])
-        self._merged += [nodes[:-1][merged], nodes[1:][merged]]
+class ListedShares(Shares):
+    """The factors of users as an array by node."""
 
-    def closed(self) -> _Walk | None:
-        """Return the walk after its last level; None if it cannot be checked for other keys."""
-        self._neighbours = np.concatenate(self._before), np.concatenate(self._after)
-        self._unused = np.concatenate(self._merged)
-        return self if self._lasts else None
+    def __init__(self, factors: Floats) -> None:
+        self._by_node: Any = view(factors)
 
-    def holds(self, keys: Integers) -> bool:
-        """Whether accounts with these keys are in the same order, and the same ones merge."""
-        before, after = self._neighbours
-        if np.count_nonzero(keys[before] >= keys[after]):
-            return False
-        # Only accounts without usage merge here.
-        return not (len(self._unused) and keys[self._unused].any())
+    def of(self, node: int) -> float:
+        """Return the factor of a user."""
+        found: float = self._by_node[node]
+        return found
 
 
 class ClassicFairShare:
@@ -617,7 +585,7 @@ class ClassicFairShare:
 
     def shares(self, own: Floats) -> Shares:
         """Return the factors of users."""
-        return self._factors(own).__getitem__
+        return ListedShares(self._factors(own))
 
     def _factors(self, own: Floats) -> Floats:
         tree = self._tree
@@ -653,27 +621,14 @@ def _paths(tree: AccountTree, users: Integers) -> Integers:
     """Return for each depth the node on the way from the root to each user; below a user, itself."""
     ways = []
     for user in users.tolist():
-        way = [user]
-        while tree.parents[way[-1]]:
-            way.append(int(tree.parents[way[-1]]))
-        ways.append(way[::-1])
+        way, node = [user], user
+        while tree.parents[node]:
+            node = int(tree.parents[node])
+            way.append(node)
+        ways.append(way)
     deepest = max(map(len, ways), default=1)
-    return np.array([[*way, *[way[-1]] * (deepest - len(way))] for way in ways], dtype=np.int64).T.reshape(
-        deepest, len(ways)
-    )
-
-
-def _sums(tree: AccountTree, accounts: int) -> Floats | None:
-    """Return the matrix that turns usage into the sums of accounts; None if it would be large."""
-    if accounts * len(tree) > _LARGEST:
-        return None
-    found = np.eye(accounts, len(tree))
-    for node in range(len(tree)):
-        above = node
-        while above:
-            above = int(tree.charged[above])
-            found[above, node] = 1.0
-    return found
+    rows = [[*reversed(way), *way[:1] * (deepest - len(way))] for way in ways]
+    return np.array(rows, dtype=np.int64).T.reshape(deepest, len(ways))
 
 
 def _distinct(paths: Integers) -> list[tuple[Integers, Integers]]:

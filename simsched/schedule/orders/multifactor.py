@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from simsched.match.kernel import view
 from simsched.schedule.orders.fair_share import UsageLedger, fair_share_rule
 from simsched.schedule.orders.priority_rules import EXPEDITED, NAME, AgeFactor
 from simsched.schedule.orders.ranking import by_keys
@@ -58,16 +59,20 @@ class Multifactor:
     def __init__(self, columns: PriorityColumns, table: JobTable) -> None:
         rules, tree = columns.rules, columns.tree
         self._rules = rules
-        self._since, self._fixed, self._rates, self._nodes = (
-            *np.zeros((3, 0)),
-            np.zeros(0, dtype=np.int64),
-        )
+        self._since: Any = view(np.zeros(0))
+        self._fixed: Any = self._since
+        self._rates: Any = self._since
+        self._nodes = view(np.zeros(0, dtype=np.int64))
         self._moved: dict[int, float] = {}
         """The jobs whose age counts from another time than their submission."""
         self._ages = [
             _age_line(factor) for factor in rules.factors if isinstance(factor, AgeFactor) and factor.weight
         ]
-        self._share_factors = [f for f in rules.factors if f.kind == "fair-share" and f.weight]
+        self._share_factors = [
+            (factor.weight, factor.least, factor.most)
+            for factor in rules.factors
+            if factor.kind == "fair-share" and factor.weight
+        ]
         self._slack = {"none": 0.0, "down": SLACK, "nearest": 0.5 + SLACK}[rules.rounding]
         self.enroll(0, table.submits[: len(columns.fixed)], columns)
         self._running: dict[int, float] = {}
@@ -90,22 +95,27 @@ class Multifactor:
 
     def keys(self, table: JobTable, jobs: Integers, now: float) -> Floats:
         """Return the priority of each job with its sign changed."""
-        rules, at = self._rules, self.epoch(now)
-        total = self._fixed[jobs]
+        rules, at, found = self._rules, self.epoch(now), np.zeros(len(jobs))
+        total: Any = view(found)
+        numbers, fixed, since, nodes = view(jobs), self._fixed, self._since, self._nodes
+        for place in range(len(numbers)):
+            total[place] = fixed[numbers[place]]
         for slope, lowest, highest in self._ages:
-            waited = at - self._since[jobs]
-            waited *= slope
-            total += np.maximum(np.minimum(waited, highest), lowest)
+            for place in range(len(numbers)):
+                total[place] += max(min((at - since[numbers[place]]) * slope, highest), lowest)
         if self._share_factors:
-            share = self.fair_shares(at)(self._nodes[jobs])
-            for factor in self._share_factors:
-                total += factor.weight * np.minimum(np.maximum(share, factor.least), factor.most)
+            shares = self.fair_shares(at)
+            for weight, least, most in self._share_factors:
+                for place in range(len(numbers)):
+                    total[place] += weight * min(max(shares.of(nodes[numbers[place]]), least), most)
         if rules.rounding != "none":
-            np.floor(total, out=total)
-        total = np.minimum(np.maximum(total, rules.least), rules.most)
+            np.floor(found, out=found)
+        least, most = rules.least, rules.most
+        for place in range(len(numbers)):
+            total[place] = -min(max(total[place], least), most)
         if rules.expedite:
-            total[table.priorities[jobs] >= EXPEDITED] = rules.most
-        return -total
+            found[table.priorities[jobs] >= EXPEDITED] = -most
+        return found
 
     def epoch(self, now: float) -> float:
         """Return the time as of which priorities count."""
@@ -125,17 +135,16 @@ class Multifactor:
     def enroll(self, first: int, submits: Sequence[float] | Floats, own: PriorityColumns) -> None:
         """Take in the next jobs of the run, with columns of their own; `first` is the number of the first."""
         rows, there = slice(first, first + len(submits)), len(self._since)
+        columns = [np.asarray(self._since), np.asarray(self._fixed)]
+        columns += [np.asarray(self._rates), np.asarray(self._nodes)]
         if rows.stop > there:
             more = max(rows.stop - there, there)
-            self._since, self._fixed, self._rates, self._nodes = (
-                np.concatenate([column, np.zeros(more, dtype=column.dtype)])
-                for column in (self._since, self._fixed, self._rates, self._nodes)
-            )
-        self._since[rows] = submits
-        self._fixed[rows] = own.fixed + self._slack
-        self._rates[rows] = own.rates
-        if own.tree is not None:
-            self._nodes[rows] = own.nodes
+            columns = [np.concatenate([column, np.zeros(more, dtype=column.dtype)]) for column in columns]
+            self._since, self._fixed = view(columns[0]), view(columns[1])
+            self._rates, self._nodes = view(columns[2]), view(columns[3])
+        values = (submits, own.fixed + self._slack, own.rates, 0 if own.tree is None else own.nodes)
+        for column, value in zip(columns, values, strict=True):
+            column[rows] = value
 
     @property
     def charges(self) -> bool:
@@ -151,13 +160,13 @@ class Multifactor:
         """Charge a job that starts now."""
         assert self._ledger is not None
         self._running[job] = now
-        self._ledger.begin(self._nodes.item(job), self._rates.item(job), now)
+        self._ledger.begin(self._nodes[job], self._rates[job], now)
 
     def charge(self, table: JobTable, job: int, seconds: float, now: float) -> None:  # noqa: ARG002
         """Stop charging a job that ends or is requeued now."""
         begin = self._running.pop(job, None)
         if begin is not None and self._ledger is not None:
-            self._ledger.end(self._nodes.item(job), self._rates.item(job), begin, now)
+            self._ledger.end(self._nodes[job], self._rates[job], begin, now)
             if self._ledger.at_end:  # otherwise no end changes the usage of this instant
                 self._shares = None
 

@@ -128,7 +128,8 @@ class Easy:
             let_pass(context, shadow, jobs)
         elif queue.static:
             let_pass(context, shadow, queue.jobs(context.supply.next_fitting(queue, 1)))
-        else:  # an order that changes with time is worked out only for the jobs that could start
+        elif context.supply.next_fitting(queue, 0) < len(queue):
+            # an order that changes with time is worked out only for the jobs that could start
             let_pass(context, shadow, queue.behind(shadow.job, could_start))
 
     def renew(self, *, forget: bool) -> None:
