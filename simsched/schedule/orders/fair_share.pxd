@@ -45,10 +45,10 @@ cdef class RankedTree:
     )
     cdef _walk_accounts(self, long long[::1] keys)
 
-cdef class Shares:
+cdef class FairShares:
     cpdef double of(self, Py_ssize_t node) except? -1
 
-cdef class RankedShares(Shares):
+cdef class RankedShares(FairShares):
     cdef long long[::1] _keys, _in_order
     cdef double[::1] _factors
     cdef Py_ssize_t _first
@@ -58,7 +58,7 @@ cdef class RankedShares(Shares):
     )
     cpdef double of(self, Py_ssize_t node) except? -1
 
-cdef class ListedShares(Shares):
+cdef class ListedShares(FairShares):
     cdef double[::1] _by_node
 
     cpdef double of(self, Py_ssize_t node) except? -1

@@ -401,14 +401,14 @@ _RANK = 44
 class FairShareRule(Protocol):
     """Turns the usage of a tree into factors."""
 
-    def shares(self, own: Floats) -> Shares:
+    def shares(self, own: Floats) -> FairShares:
         """Return the factors of users, from 0 to 1, for this usage.
 
         own : the usage of each node without that of the nodes below, in any unit.
         """
 
 
-class Shares:
+class FairShares:
     """The factors of users, by their nodes."""
 
     def of(self, node: int) -> float:
@@ -449,7 +449,7 @@ class RankedTree:
         """For each depth but that of the users: its nodes, and the place of each in the depth above."""
         self._above = self._levels.pop()[1] if self._levels else np.zeros(0, dtype=np.int64)
 
-    def shares(self, own: Floats) -> Shares:
+    def shares(self, own: Floats) -> FairShares:
         """Return rank / number of users of users."""
         keys = self._ranking(own)
         in_order = keys.copy()
@@ -534,7 +534,7 @@ class RankedTree:
         return found
 
 
-class RankedShares(Shares):
+class RankedShares(FairShares):
     """The factors of users: `factors` by how many of the keys, which are also there `in_order`, are less."""
 
     def __init__(self, keys: Integers, in_order: Integers, factors: memoryview[float], first: int) -> None:
@@ -554,7 +554,7 @@ class RankedShares(Shares):
         return found
 
 
-class ListedShares(Shares):
+class ListedShares(FairShares):
     """The factors of users as an array by node."""
 
     def __init__(self, factors: Floats) -> None:
@@ -583,7 +583,7 @@ class ClassicFairShare:
             self._shares[level] = np.where(inherits[level], above, above * self._part[level])
         self._inherits = inherits
 
-    def shares(self, own: Floats) -> Shares:
+    def shares(self, own: Floats) -> FairShares:
         """Return the factors of users."""
         return ListedShares(self._factors(own))
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from simsched.arrays import Floats, Integers
     from simsched.schedule.job_table import JobTable
-    from simsched.schedule.orders.fair_share import AccountTree, Shares
+    from simsched.schedule.orders.fair_share import AccountTree, FairShares
     from simsched.schedule.orders.priority_rules import PriorityRules
 
 
@@ -78,7 +78,7 @@ class Multifactor:
         self._running: dict[int, float] = {}
         self.lasting = self.epoch if rules.period else None
         """Time → the time as of which keys count; None if they change at any time."""
-        self._shares: Shares | None = None
+        self._shares: FairShares | None = None
         self._shared_at = 0.0
         self._ledger: UsageLedger | None = None
         if tree is not None:
@@ -122,7 +122,7 @@ class Multifactor:
         period = self._rules.period
         return now if not period else floor(now / period) * period
 
-    def fair_shares(self, at: float) -> Shares:
+    def fair_shares(self, at: float) -> FairShares:
         """Return the factors of users at a time that `epoch` has returned."""
         if self._shares is None or at != self._shared_at:
             assert self._ledger is not None
