@@ -7,6 +7,7 @@ import json
 from contextlib import nullcontext
 
 import duckdb
+import numpy as np
 import pandas as pd
 import pytest
 from jsonschema import Draft202012Validator
@@ -99,6 +100,21 @@ def test_the_jobs_of_a_run_keep_their_dependencies(tmp_path):
     assert ss.simulate("tiny", again).jobs["start"].tolist() == [0, 7]
     with pytest.raises(WorkloadError, match=r"depends.*'a'"):
         ss.Workload.from_frame(run.jobs[1:])
+
+
+def test_absent_and_odd_values_in_frames_of_jobs():
+    columns = {"id": ["a", "b"], "shape": ["core", "core"], "submit": [0, 1], "duration": [9, 9]}
+    frame = pd.DataFrame(columns).assign(
+        user=pd.array(["ann", pd.NA], dtype="string"),
+        runtime=pd.array([pd.NA, 7], dtype="Int64"),
+        depends=[None, np.array(["afterok:a"])],
+    )
+    first, second = load_workload(frame)
+    assert (first.user, first.runtime, second.user, second.runtime) == ("ann", None, None, 7)
+    assert [str(item.value) for item in second.dependencies] == ["a"]
+    for value in (pd.Timestamp("2024-01-01"), b"x"):
+        with pytest.raises(WorkloadError, match=r"data frame:2: .* is neither a number nor a text"):
+            load_workload(frame.assign(name=["a", value]))
 
 
 def test_a_map_in_a_file(tmp_path):
