@@ -169,6 +169,15 @@ def test_durations(tmp_path, cell, options, limit):
     assert job.duration == limit
 
 
+@pytest.mark.parametrize("cell", ["UNLIMITED", "infinity", "-inf", "-1e300", "1e300"])
+def test_a_run_time_without_bounds_leaves_out_its_row_alone(tmp_path, cell):
+    text = f"id,at,run,n,end\n1,100,60,4,200\n2,100,{cell},4,200\n"
+    found = read(tmp_path, text, {**BASE, "end": "end"})
+    assert [job.id for job in found] == [1]
+    (reason,) = found.skipped_counts
+    assert reason == ("a negative run time" if "-" in cell else "a run time of more than 30,000 years")
+
+
 @pytest.mark.parametrize(
     ("cell", "options", "kilobytes"),
     [
