@@ -83,12 +83,12 @@ class Relation:
     name: str
     rows_key: str = ""
 
-    def rows(self, query: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+    def rows(self, query: str) -> list[tuple[Any, ...]]:
         """Return all rows of a query; FormatError for DuckDB's errors."""
         import duckdb
 
         try:
-            found: list[tuple[Any, ...]] = self.con.execute(query, parameters or None).fetchall()
+            found: list[tuple[Any, ...]] = self.con.execute(query).fetchall()
         except (duckdb.Error, RuntimeError, ValueError) as error:  # text that is not UTF-8
             raise FormatError(first_line(error), where=self.name) from None
         return found
