@@ -268,7 +268,7 @@ def read_jobs_yaml(text: str, reading: ReadOptions | None = None) -> Workload:
             raise
         except FormatError:
             is_json = False  # [{shape: core}] is YAML alone
-    if not is_json and any(line.lstrip()[:1] not in ("", "#") for line in text.split("\n")):
+    if not is_json and any(line.lstrip()[:1] not in ("", "#") for line in text.splitlines()):
         document = load_yaml(text, reading.source)
     document = {"jobs": document or []} if isinstance(document, list | None) else document
     if not isinstance(document, dict) or not isinstance(document.get("jobs"), list):
