@@ -567,7 +567,8 @@ class _Store:
 
     def bytes_on(self, hosts: Iterable[str]) -> int:
         """Return the bytes of storage on these hosts."""
-        targets = (vertex for vertex, host in self.targets.items() if host in hosts)
+        wanted = set(hosts)
+        targets = (vertex for vertex, host in self.targets.items() if host in wanted)
         found = (self.direct.get(vertex, Counter()) + self.deeper(vertex) for vertex in targets)
         return sum(amount for row in found for (_, sized), amount in row.items() if sized)
 

@@ -431,7 +431,6 @@ def load_runs(arguments: Sequence[str]) -> list[Run]:
 
 def run_plot(args: Arguments) -> int:
     """Draw one figure into a file, or list the kinds."""
-    from simsched.cli.report import part_of_run
     from simsched.report.figures import figures
 
     if args.kind == "list":

@@ -727,7 +727,7 @@ def change(units: Any, use: Any, words: Any, word: Any, claim: Any, bits: Any, s
             for w in range(word[cell], word[cell + 1]):
                 if sign > 0:
                     words[w] |= bits[at]
-                elif bits[at] & ~words[w]:
+                elif (bits[at] & words[w]) != bits[at]:
                     raise ValueError(NOT_FREE)
                 else:
                     words[w] &= ~bits[at]

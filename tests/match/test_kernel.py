@@ -43,12 +43,16 @@ sys.meta_path.insert(0, Sources)
 """
 
 
+def output(script, *arguments):
+    """The lines that a process prints which performs a script."""
+    command, root = [sys.executable, "-c", script, *arguments], Path(__file__).parents[2]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=root)
+    return done.stdout.splitlines()
+
+
 def runs(folder, sources=""):
     """Whether the kernel of a process is compiled, and the records of its runs."""
-    command = [sys.executable, "-c", RUNS.format(sources=sources), str(folder)]
-    root = Path(__file__).parents[2]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=root)
-    is_compiled, *found = done.stdout.splitlines()
+    is_compiled, *found = output(RUNS.format(sources=sources), str(folder))
     return is_compiled, found
 
 
@@ -59,6 +63,21 @@ def test_compiled_runs_equal_interpreted_ones(tmp_path):
     assert (compiled[0], interpreted[0]) == ("True", "False")
     assert compiled[1] == interpreted[1]
     assert len(compiled[1]) == 20
+
+
+INTERPRETED = f"""
+import sys
+{SOURCES}
+import simsched as ss
+from simsched.workload.readers.jobs import read_jobs_yaml
+
+jobs = read_jobs_yaml("- {{shape: slot/core=3, runtime: 9, count: 3}}")
+print(ss.simulate(ss.load_cluster("center"), jobs, "easy").jobs["start"].tolist())
+"""
+
+
+def test_an_interpreted_run_claims_units_by_their_ids():
+    assert output(INTERPRETED) == ["[0.0, 0.0, 0.0]"]
 
 
 @pytest.fixture

@@ -76,8 +76,8 @@ class _Row(msgspec.Struct, gc=False):
     open: bool = True
     newest: bool = True
     failures: list[float] | None = None
-    ran: float = 0.0
-    gaps: float = 0.0
+    ran: float = 0
+    gaps: float = 0
 
 
 @dataclass(slots=True)

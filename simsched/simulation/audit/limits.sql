@@ -9,12 +9,15 @@ CREATE TABLE names AS SELECT kind, unnest(['user', 'account', 'queue', 'qos', 'a
     unnest([w_user, w_bank, w_queue, w_qos, w_array, w_gpu_type]) AS name FROM kinds;
 
 -- Whether each rule is about each kind of jobs (else it counts none of them), by its names alone (`meant`) and
--- by all that it counts apart, too, and the names with which it counts jobs together
+-- by all that it counts apart, too, and the names with which it counts jobs together, as lists (`scope`) since
+-- a name may contain any words, and as text
 CREATE TABLE about AS
 SELECT k.kind, r.*, bool_and(given IS NULL OR coalesce(list_contains(given, name), false)) AS meant,
     bool_and(dimension IS NULL OR name IS NOT NULL) AND meant AS counts,
     coalesce(string_agg(dimension || ' ' || coalesce(array_to_string(given, ', '), name), ', ' ORDER BY place),
         'all jobs') AS whose,
+    coalesce(list([dimension] || coalesce(given, [name]) ORDER BY place) FILTER (dimension IS NOT NULL), [])
+        AS scope,
     coalesce(list(dimension) FILTER (dimension IN ('user', 'account')), []) AS owners
 FROM kinds k CROSS JOIN rules r LEFT JOIN rule_scopes USING (rule) LEFT JOIN names USING (kind, dimension)
 GROUP BY ALL;
@@ -27,16 +30,16 @@ instead AS (
     SELECT l.kind, l.rule, l.quantity, bool_or(o.level IS NOT DISTINCT FROM l.level) AS beside
     FROM limits l JOIN limits o USING (kind, quantity, single)
     WHERE CASE WHEN o.level <> l.level THEN o.level < l.level AND (l.single OR list_has_any(o.owners, l.owners))
-        ELSE o.level IS NOT DISTINCT FROM l.level AND o.whose = l.whose AND o.named > l.named END GROUP BY ALL),
+        ELSE o.level IS NOT DISTINCT FROM l.level AND o.scope = l.scope AND o.named > l.named END GROUP BY ALL),
 every AS (
-    SELECT kind, whose, quantity, level, single, most, beside IS NULL AS binds
+    SELECT kind, scope, whose, quantity, level, single, most, beside IS NULL AS binds
     FROM limits LEFT JOIN instead USING (kind, rule, quantity)
     WHERE beside IS NULL OR NOT (beside OR single)
-    UNION ALL SELECT kind, 'array ' || w_array, 'running-jobs', NULL, false, w_tasks, true
+    UNION ALL SELECT kind, [['array', w_array]], 'array ' || w_array, 'running-jobs', NULL, false, w_tasks, true
     FROM kinds WHERE w_tasks IS NOT NULL AND queue_policy() IS DISTINCT FROM 'recorded'),
 chosen AS (FROM every QUALIFY most < 'inf'::DOUBLE AND row_number() OVER (
-    PARTITION BY kind, whose, quantity, level, single ORDER BY most, binds) = 1)
-SELECT kind, dense_rank() OVER (ORDER BY whose, quantity, level, single) AS key, quantity, most, whose, binds,
+    PARTITION BY kind, scope, quantity, level, single ORDER BY most, binds) = 1)
+SELECT kind, dense_rank() OVER (ORDER BY scope, quantity, level, single) AS key, quantity, most, whose, binds,
     single, coalesce(unit, replace(quantity, 'running-', '')) AS unit
 FROM chosen LEFT JOIN hours ON kind_of_hours = replace(quantity, 'running-', '');
 

@@ -66,6 +66,29 @@ class Probe:
     why: str
 
 
+@dataclass(frozen=True, slots=True)
+class Search:
+    """The result of a search.
+
+    Attributes
+    ----------
+    low, high : the range that was searched, both ends included.
+    answer : the smallest number tried that meets the condition (from `floor` on); None if none does.
+        The number below it was tried and fails, unless it is out of range.
+    probes : every probe, in the order in which they were made; each number once.
+    """
+
+    low: int
+    high: int
+    answer: int | None
+    probes: tuple[Probe, ...]
+
+    @property
+    def monotone(self) -> bool:
+        """Whether every number from the answer on meets the condition, and none below it, of those tried."""
+        return self.answer is None or all(p.met == (p.value >= self.answer) for p in self.probes)
+
+
 def smallest(
     met: Callable[[int], bool],
     low: int,
@@ -110,23 +133,14 @@ def smallest(
     """
     if low > high:
         raise ConfigError(f"the range {low:,} to {high:,} is empty", expected="the smaller number first")
-    search = Search(met, low, high, scan or Scan(), low if floor is None else floor, expect)
+    state = _SearchState(met, low, high, scan or Scan(), low if floor is None else floor, expect)
     first = min(max((low + high) // 2 if start is None else start, low), high)
-    search.run(first, step or max(1, first // 8))
-    return search
+    return state.run(first, step or max(1, first // 8))
 
 
 @dataclass(slots=True)
-class Search:
-    """A search, and its result.
-
-    Attributes
-    ----------
-    low, high : the range that was searched, both ends included.
-    tried : number → its probe, in the order in which they were made.
-    answer : the smallest number tried that meets the condition (from `floor` on); None if none does.
-        The number below it was tried and fails, unless it is out of range.
-    """
+class _SearchState:
+    """A search that goes on: the condition, and every number that was tried, in order."""
 
     met: Callable[[int], bool]
     low: int
@@ -135,17 +149,6 @@ class Search:
     floor: int
     expect: Callable[[int | None], None] | None
     tried: dict[int, Probe] = field(default_factory=dict)
-    answer: int | None = None
-
-    @property
-    def probes(self) -> tuple[Probe, ...]:
-        """Every probe, in the order in which they were made; each number once."""
-        return tuple(self.tried.values())
-
-    @property
-    def monotone(self) -> bool:
-        """Whether every number from the answer on meets the condition, and none below it, of those tried."""
-        return self.answer is None or all(p.met == (p.value >= self.answer) for p in self.probes)
 
     def _probe(self, value: int, why: str, left: int | None = None) -> bool:
         if value not in self.tried:
@@ -154,13 +157,14 @@ class Search:
             self.tried[value] = Probe(value, bool(self.met(value)), why)
         return self.tried[value].met
 
-    def run(self, first: int, step: int) -> None:
+    def run(self, first: int, step: int) -> Search:
         """Search from a number with a first stride."""
-        threshold = self.answer = self._halved(*self._bracket(first, step))
+        threshold = answer = self._halved(*self._bracket(first, step))
         if self.scan.most:
-            self.answer = self._scanned_down(self.high + 1 if threshold is None else threshold)
-            if self.answer is not None:
-                self._scan_up(self.answer)
+            answer = self._scanned_down(self.high + 1 if threshold is None else threshold)
+            if answer is not None:
+                self._scan_up(answer)
+        return Search(self.low, self.high, answer, tuple(self.tried.values()))
 
     def _bracket(self, first: int, step: int) -> tuple[int, int]:
         """Return a number that fails and a larger one that meets; beyond the range both are assumed."""

@@ -196,11 +196,13 @@ _READS: dict[str, tuple[Callable[[dict[str, Any], str], Any], str]] = {
 UNREADABLE = "a document that cannot be read"
 
 
-def read_flux_folder(path: Path, reading: ReadOptions | None = None) -> Workload:
+def read_flux_folder(path: Path, reading: ReadOptions | None = None, shown: str = "") -> Workload:
     """Read a folder that holds one folder per job, each with a jobspec and an eventlog.
 
     The folders of jobs may be nested as in a dump of Flux's KVS, ``job/0000/0001/ab00/0000``: the
     parts are the id in hexadecimal (RFC 19, dothex).
+
+    shown : the name of the folder in messages; by default its path.
 
     Raises
     ------
@@ -210,7 +212,7 @@ def read_flux_folder(path: Path, reading: ReadOptions | None = None) -> Workload
         read; the error (the text of the skip) names the file.
     """
     reading = reading or ReadOptions(source=path.name)
-    gather = Gather(reading, "flux-folder")
+    gather, shown = Gather(reading, "flux-folder"), shown or str(path)
     requests: dict[Jobspec, Jobspec] = {}  # equal requests are one object
     folders = sorted(
         (int(name) if re.fullmatch(r"[0-9]{1,19}", name) else -1, name, folder)
@@ -219,11 +221,13 @@ def read_flux_folder(path: Path, reading: ReadOptions | None = None) -> Workload
     for number, name, folder in folders:
         if gather.full:
             break
-        _add_folder(gather, name, number if number >= 0 else name, folder, requests)
+        id_ = number if number >= 0 else name
+        fault = _add_folder(gather, name, id_, folder, requests)
+        if fault is not None:
+            gather.skip(name, UNREADABLE, str(fault).replace(str(path), shown), id_)
     if not folders:
-        raise WorkloadError(
-            "there is no job in this folder", where=str(path), expected="folders with jobspec and eventlog"
-        )
+        expected = "folders with jobspec and eventlog"
+        raise WorkloadError("there is no job in this folder", where=shown, expected=expected)
     gather.jobs = _with_dependencies(gather.jobs)
     workload = gather.finish()
     refuse_cycles(workload.jobs)
@@ -293,28 +297,27 @@ def _file(folder: Path, name: str) -> Path | None:
 
 def _add_folder(
     gather: Gather, name: str, id_: int | str, folder: Path, requests: dict[Jobspec, Jobspec]
-) -> None:
-    """Add the job of a folder, or ignore it."""
+) -> SimschedError | None:
+    """Add the job of a folder, or ignore it; return the fault of a document that cannot be read."""
     from simsched.formats.request_files import load_jobspec
     from simsched.formats.rfc.eventlog import iter_eventlog
 
     spec, log = _file(folder, "jobspec"), _file(folder, "eventlog")
     if spec is None or log is None:
         gather.skip(name, f"no {'jobspec' if spec is None else 'eventlog'}")
-        return
+        return None
     try:
         jobspec = load_jobspec(spec)
         with closing(Source.of(log).lines()) as lines:
             life = _life_of(iter_eventlog(lines, str(log)))
         procs, nodes, nodelist = _granted(folder)
     except SimschedError as error:
-        gather.skip(name, UNREADABLE, str(error), id_)
-        return
+        return error
     start, finish = life["start"], life.pop("finish")
     reason = _unfinished(start, finish, life["status"], active=False)
     if reason is not None:
         gather.skip(name, reason, f"job {name}", id_)
-        return
+        return None
     request = bare(jobspec)
     gather.add(
         name, requests.setdefault(request, request), id=id_,
@@ -323,6 +326,7 @@ def _add_folder(
         bank=text_at(dict(jobspec.system), "bank"), name=jobspec.name, procs=procs, nodes=nodes,
         dependencies=tuple(jobspec.dependencies), nodelist=nodelist, **life,
     )  # fmt: skip
+    return None
 
 
 def _granted(folder: Path) -> tuple[int | None, int | None, str | None]:
@@ -372,15 +376,8 @@ def read_flux_archive(path: Path, reading: ReadOptions) -> Workload:
         for a file that is not a tar archive, is cut short, or is too large.
     """
     with scratch_folder() as folder:
-        try:
-            _unpack(path, folder, reading.source)
-            return read_flux_folder(folder, reading)
-        except FormatError as error:
-            raise type(error)(
-                error.message.replace(str(folder), reading.source),
-                where=(error.where or reading.source).replace(str(folder), reading.source),
-                expected=error.expected,
-            ) from None
+        _unpack(path, folder, reading.source)
+        return read_flux_folder(folder, reading, reading.source)
 
 
 def _unpack(path: Path, folder: Path, source: str) -> None:
@@ -401,8 +398,9 @@ def _unpack(path: Path, folder: Path, source: str) -> None:
                     place.parent.mkdir(parents=True, exist_ok=True)
                     place.write_bytes(content.read())
     except (tarfile.TarError, EOFError, OSError, zlib.error, LZMAError) as error:
+        fault = first_line(error).replace(str(folder), source)
         raise FormatError(
-            f"this is a tar archive that cannot be read: {first_line(error)}",
+            f"this is a tar archive that cannot be read: {fault}",
             where=source,
             expected="a file of flux dump",
         ) from None

@@ -13,7 +13,6 @@ compares both.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -72,7 +71,6 @@ if TYPE_CHECKING:
     from simsched.formats.rfc.dependency import Dependency
 
 
-_EMPTY = re.compile(r"(?:\s*(?:#[^\n]*)?(?:\n|\Z))*")
 _REQUESTS = ("shape", "jobspec", "file", "parts")
 MAX_COPIES = 1_000_000
 """The most jobs that one entry may describe: a line of text should not take minutes and gigabytes."""
@@ -270,7 +268,7 @@ def read_jobs_yaml(text: str, reading: ReadOptions | None = None) -> Workload:
             raise
         except FormatError:
             is_json = False  # [{shape: core}] is YAML alone
-    if not is_json and not _EMPTY.fullmatch(text):
+    if not is_json and any(line.lstrip()[:1] not in ("", "#") for line in text.splitlines()):
         document = load_yaml(text, reading.source)
     document = {"jobs": document or []} if isinstance(document, list | None) else document
     if not isinstance(document, dict) or not isinstance(document.get("jobs"), list):
@@ -340,7 +338,7 @@ def _is_given(value: Any) -> bool:
 def _plain_value(value: Any) -> Any:
     if hasattr(value, "to_dict") and hasattr(value, "to_shape"):  # a jobspec
         return value.to_dict()
-    value = value.item() if hasattr(value, "item") else value
+    value = value.tolist() if hasattr(value, "tolist") else value
     return list(value) if isinstance(value, tuple) else value
 
 
@@ -715,16 +713,28 @@ def read_own_frame(frame: Any, reading: ReadOptions) -> Workload:
 
 
 def _lines(frame: Any, names: list[str]) -> Iterator[str]:
-    columns: list[list[Any]] = [frame[name].to_list() for name in names]
+    columns: list[list[Any]] = [_cells(frame[name]) for name in names]
     for number, row in enumerate(zip(*columns, strict=True), 1):
+        place = f"data frame:{number}"
         entry: dict[str, Any] = {}
-        for name, value in zip(names, row, strict=True):
-            # an infinite time means no limit, and NaN is not itself
-            if value is not None and value not in ("", inf) and value == value:  # noqa: PLR0124
-                plain = _plain_value(value)
-                entry[name] = int(plain) if isinstance(plain, float) and plain.is_integer() else plain
+        for name, value in zip(names, map(_plain_value, row), strict=True):
+            if isinstance(value, float) and value.is_integer():
+                entry[name] = int(value)
+            elif _is_given(value) and value not in ("", inf):  # an infinite time means no limit
+                entry[name] = value
         if "submit" not in entry:
-            raise WorkloadError("there is no submit time", where=f"data frame:{number}", expected="seconds")
+            raise WorkloadError("there is no submit time", where=place, expected="seconds")
         if isinstance(entry.get("depends"), str):
             entry["depends"] = entry["depends"].split(",")  # as the table of jobs of a run has them
-        yield json.dumps(entry)
+        yield json.dumps(entry, default=partial(_refused, place))
+
+
+def _refused(place: str, value: Any) -> Any:
+    raise WorkloadError(f"{clip(repr(value), 60)} is neither a number nor a text", where=place)
+
+
+def _cells(column: Any) -> list[Any]:
+    """Return the cells of a column, with None for those that pandas has as absent."""
+    column = column.astype(object).where(column.notna(), None) if hasattr(column, "notna") else column
+    found: list[Any] = column.to_list()
+    return found

@@ -60,6 +60,18 @@ def test_a_job_that_failed_at_once_is_no_submitted_one(audited):
     assert report, str(report)
 
 
+@pytest.mark.parametrize("limits", [
+    [{"user": "u, queue q", "running-jobs": 1}, {"user": "u", "queue": "q", "running-jobs": 1}],
+    [{"user": ["u", "v"], "running-jobs": 1}, {"user": "u, v", "running-jobs": 1}],
+])  # fmt: skip
+def test_limits_whose_names_read_alike_count_apart(audited, limits):
+    users = ["u", "u, queue q"] if "queue" in limits[1] else ["u", "u, v"]
+    jobs = [job(user, 0, "slot=1/core", 5, user=user, queue="q") for user in users]
+    report = audited(machine(1, 2), *jobs, limits=limits)
+    assert report, str(report)
+    assert report.checked["L1", "scopes"] == 2
+
+
 def test_columns_that_nothing_fills_are_read_whatever_their_length(audited):
     """DuckDB looks at a sample of a column; its older versions failed at one without any text."""
     report = audited(machine(1, 1), *(job(f"j{at}", at, "slot=1/core", 1) for at in range(3000)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import pickle
 from functools import cache
 
 import msgspec
@@ -474,6 +475,14 @@ def test_equal_searches_give_equal_bytes_wherever_they_run():
     again = sized(machine(20), noisy(), ("p95_wait<=3m", "utilisation>=10%"), seeds=3, workers=2)
     assert again.to_json() == searched(3).to_json()
     assert again.to_csv() == searched(3).to_csv()
+
+
+def test_an_answer_can_be_kept_and_compared():
+    found = searched(2)
+    again = pickle.loads(pickle.dumps(found))
+    assert again == found
+    assert again.search == found.search
+    assert again.text() == found.text()
 
 
 def test_the_answer_as_json():

@@ -201,8 +201,15 @@ def test_files_beside_the_document(tmp_path):
 
 
 def test_an_empty_document_is_an_empty_workload():
-    for text in ("", "[]", "jobs: []", "# nothing"):
+    for text in ("", "[]", "jobs: []", "# nothing", "\n  # nothing\n\n # at all"):
         assert read_jobs_yaml(text).jobs == ()
+
+
+def test_blank_lines_and_comments_before_the_jobs():
+    (job,) = read_jobs_yaml("\n" * 1000 + "  \n" * 1000 + "# # #\n" * 1000 + "- {shape: core, runtime: 5}")
+    assert job.runtime == 5
+    for end in ("\r", "\r\n", "\u2028"):  # lines end where YAML ends them
+        assert len(read_jobs_yaml(f"# two jobs{end}- {{shape: core, runtime: 5, count: 2}}{end}")) == 2
 
 
 @pytest.mark.parametrize(

@@ -209,6 +209,20 @@ def test_an_archive_of_the_kvs_is_read_as_it_is(tmp_path, ending):
         load_workload(path)
 
 
+def test_faults_in_an_archive_name_the_archive(tmp_path):
+    put(tmp_path / "kvs", 1, [SUBMIT, (110, "start", None), (150, "finish", {"status": 0})])
+    put(tmp_path / "kvs", 2, [SUBMIT])
+    (tmp_path / "kvs" / "2" / "jobspec").write_text("{}")
+    (tmp_path / "none").mkdir()
+    for name in ("kvs", "none"):
+        with tarfile.open(tmp_path / f"{name}.tar", "w") as archive:
+            archive.add(tmp_path / name, "job")
+    (skip,) = load_workload(tmp_path / "kvs.tar").skipped
+    assert skip.text.startswith("kvs.tar/job/2/jobspec:1:1: ")
+    with pytest.raises(WorkloadError, match=r"/none\.tar: there is no job"):
+        load_workload(tmp_path / "none.tar")
+
+
 def test_faults_in_a_folder_name_the_file(tmp_path):
     with pytest.raises(WorkloadError, match="no job in this folder"):
         read_flux_folder(tmp_path)

@@ -213,23 +213,21 @@ def _of_flags(flags: Sequence[str], seconds: float, keys: Keys) -> dict[str, Any
 
 def on_known_nodes(description: MachineDescription, notes: NoteCollector) -> MachineDescription:
     """Return a description whose reservations have only nodes that it has; the others are noted as faults."""
+    tables = description.config.get(KEY)
+    if not tables:
+        return description
     known = {host: group for group in description.recipe.groups for host in group.hosts}
-    tables = description.config.get(KEY, ())
     kept = []
     for table in tables:
         if table.get("hosts", EVERY_NODE) == EVERY_NODE:
             kept.append(table)
             continue
-        what, hosts, cores = (
-            f"reservation {clip(table['name'])}",
-            _expanded(table["hosts"]),
-            table.get("cores", {}),
-        )
+        what, hosts = f"reservation {clip(table['name'])}", _expanded(table["hosts"])
         found = [host for host in hosts if host in known]
         if len(found) < len(hosts):
             unknown = clip(encode_hosts([host for host in hosts if host not in known]))
             notes.fault(f"{what}: there is no node {unknown}", cause="reserved nodes")
-        cores = {host: ids for host, ids in cores.items() if host in known}
+        cores = {host: ids for host, ids in table.get("cores", {}).items() if host in known}
         lacking = [
             host
             for host, ids in cores.items()
@@ -241,8 +239,6 @@ def on_known_nodes(description: MachineDescription, notes: NoteCollector) -> Mac
         if found:
             row = {**table, "hosts": encode_hosts(found), "cores": {} if lacking else cores}
             kept.append({key: value for key, value in row.items() if value != {}})
-    if not tables:
-        return description
     config = {key: value for key, value in description.config.items() if key != KEY}
     if kept:
         config[KEY] = kept

@@ -8,7 +8,6 @@ that cannot be read becomes null, and the first such value of a row is its `text
 
 Jobs are then made in blocks of `BLOCK` rows, so that ten million of them fit into memory.
 
-
 A file or data frame is first one DuckDB view, in a connection that can read nothing else (`Relation`).
 """
 
@@ -84,12 +83,12 @@ class Relation:
     name: str
     rows_key: str = ""
 
-    def rows(self, query: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+    def rows(self, query: str) -> list[tuple[Any, ...]]:
         """Return all rows of a query; FormatError for DuckDB's errors."""
         import duckdb
 
         try:
-            found: list[tuple[Any, ...]] = self.con.execute(query, parameters or None).fetchall()
+            found: list[tuple[Any, ...]] = self.con.execute(query).fetchall()
         except (duckdb.Error, RuntimeError, ValueError) as error:  # text that is not UTF-8
             raise FormatError(first_line(error), where=self.name) from None
         return found
@@ -806,7 +805,7 @@ class Rows:
                 listed = ", ".join(repr(row[0]) for row in unknown[:5]) + (", …" if len(unknown) > 5 else "")
                 self.notes.append(f"states without a meaning here: {listed} (columns.state.values names it)")
         names = "".join(f', enum_code(cast("{x}" as "enum_{x}")) as "{x}"' for x in self.names)
-        before = 'cast("end" - runtime * 1e6 as bigint)'
+        before = 'try_cast("end" - runtime * 1e6 as bigint)'  # a run time may be infinite
         begun = f"coalesce(start, case when {before} >= submit then {before} end)"
         share = (
             "case memory_per when 'core' then memory when 'node' then memory * coalesce(nodes, 1) / procs "
@@ -836,7 +835,8 @@ class Rows:
             b as (select *, coalesce(runtime, ("end" - start) / 1e6) as seconds, {begun} as begun,
                   cast(coalesce(cores, nodes, gpus, 1) as double) as procs from a)
             select cast(row as uinteger) as row, id, submit, begun - submit as wait,
-                case when seconds < {MOST_SECONDS!r} then cast(round(seconds * 1e6) as bigint) end as runtime,
+                case when seconds between 0 and {MOST_SECONDS!r} then cast(round(seconds * 1e6) as bigint) end
+                    as runtime,
                 {", ".join([*parts, "text"])}, cast({self._cases()} as utinyint) as reason
             from b"""
         )

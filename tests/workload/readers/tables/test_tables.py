@@ -7,6 +7,7 @@ import json
 from contextlib import nullcontext
 
 import duckdb
+import numpy as np
 import pandas as pd
 import pytest
 from jsonschema import Draft202012Validator
@@ -101,6 +102,21 @@ def test_the_jobs_of_a_run_keep_their_dependencies(tmp_path):
         ss.Workload.from_frame(run.jobs[1:])
 
 
+def test_absent_and_odd_values_in_frames_of_jobs():
+    columns = {"id": ["a", "b"], "shape": ["core", "core"], "submit": [0, 1], "duration": [9, 9]}
+    frame = pd.DataFrame(columns).assign(
+        user=pd.array(["ann", pd.NA], dtype="string"),
+        runtime=pd.array([pd.NA, 7], dtype="Int64"),
+        depends=[None, np.array(["afterok:a"])],
+    )
+    first, second = load_workload(frame)
+    assert (first.user, first.runtime, second.user, second.runtime) == ("ann", None, None, 7)
+    assert [str(item.value) for item in second.dependencies] == ["a"]
+    for value in (pd.Timestamp("2024-01-01"), b"x"):
+        with pytest.raises(WorkloadError, match=r"data frame:2: .* is neither a number nor a text"):
+            load_workload(frame.assign(name=["a", value]))
+
+
 def test_a_map_in_a_file(tmp_path):
     (tmp_path / "m.yaml").write_text("columns:\n  submit: at\n  runtime: run\n  cores: n\n")
     (tmp_path / "t.csv").write_text(HEAD + "7,100,60,4\n")
@@ -151,6 +167,15 @@ def test_durations(tmp_path, cell, options, limit):
     text = f"id,at,run,n,max\n1,100,60,4,{cell}\n"
     (job,) = read(tmp_path, text, {**BASE, "limit": {"column": "max", **options}})
     assert job.duration == limit
+
+
+@pytest.mark.parametrize("cell", ["UNLIMITED", "infinity", "-inf", "-1e300", "1e300"])
+def test_a_run_time_without_bounds_leaves_out_its_row_alone(tmp_path, cell):
+    text = f"id,at,run,n,end\n1,100,60,4,200\n2,100,{cell},4,200\n"
+    found = read(tmp_path, text, {**BASE, "end": "end"})
+    assert [job.id for job in found] == [1]
+    (reason,) = found.skipped_counts
+    assert reason == ("a negative run time" if "-" in cell else "a run time of more than 30,000 years")
 
 
 @pytest.mark.parametrize(
