@@ -4,8 +4,8 @@ Each verb is a module of this package with a function ``register(subparsers)``. 
 each of them ``set_defaults(run=function)``, where ``function(args) -> int`` returns the exit status
 (``None`` counts as 0).  Only the module of the requested verb is imported, so ``simsched --help`` and
 ``simsched shape`` never import NumPy or pandas.  A module is named after its verb; ``convert`` holds `shape`,
-too, ``report`` holds `plot`, `why` and `export`, ``tutorial`` holds `demo`, ``requests`` holds `feasible` and
-`match`, and ``searches`` holds `size`, `headroom`, `calibrate` and `sweep`.
+too, ``report`` holds `plot`, ``tutorial`` holds `demo`, and ``searches`` holds `size`, `headroom` and
+`calibrate`.
 
 `options` has the options that verbs share, `support` the mechanics.  May import every other package.
 
@@ -50,16 +50,16 @@ VERBS: dict[str, tuple[str, str]] = {
     "shape": ("convert", "expand an RFC 46 shape into the resources of a jobspec"),
     "validate": ("validate", "check jobspecs, clusters and workloads; print every fault with its place"),
     "convert": ("convert", "convert requests between jobspec, shape, Job Object and constraint formats"),
-    "feasible": ("requests", "check whether a cluster could ever run a request, and why not"),
+    "feasible": ("feasible", "check whether a cluster could ever run a request, and why not"),
     "check": ("check", "check whether the files of a site agree: machine, queues, storage"),
-    "match": ("requests", "print the allocation that each request would get, as R"),
+    "match": ("match", "print the allocation that each request would get, as R"),
     "run": ("run", "simulate a workload on a cluster under a queue policy"),
     "forecast": ("forecast", "predict when each waiting job would start"),
     "report": ("report", "print tables and metrics of a run, or compare several"),
     "plot": ("report", "draw a figure of a run"),
-    "why": ("report", "print why a job of a run waited, or where all jobs waited"),
-    "export": ("report", "write a run in the format of another program"),
-    "sweep": ("searches", "perform the runs of a study over machines, loads, policies and seeds"),
+    "why": ("why", "print why a job of a run waited, or where all jobs waited"),
+    "export": ("export", "write a run in the format of another program"),
+    "sweep": ("sweep", "perform the runs of a study over machines, loads, policies and seeds"),
     "size": ("searches", "find the smallest machine that meets a target"),
     "calibrate": ("searches", "find the settings under which simulated waits are nearest to those of a log"),
     "headroom": ("searches", "find the highest load under which a machine meets a target"),

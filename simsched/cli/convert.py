@@ -193,7 +193,7 @@ def convert(args: argparse.Namespace) -> int:
     """Write the requests of a file in another format."""
     if args.to in {"rfc31", "rfc35"}:
         return _convert_constraint(args)
-    from simsched.cli.requests import is_request_file
+    from simsched.cli.options.requests import is_request_file
     from simsched.formats.text.documents import name_of, read_text
 
     # as for other verbs, a request is a shape or a file; a single word is more likely a misspelt file
@@ -239,7 +239,7 @@ def _submittable(job: Jobspec, where: str) -> Jobspec:
 
 def _requests(args: argparse.Namespace, text: str, where: str) -> list[Jobspec]:
     """Return the jobspecs of a text; FormatError if there are none."""
-    from simsched.cli.requests import from_command
+    from simsched.cli.options.requests import from_command
     from simsched.formats.request_files import overridden, requests_of
     from simsched.formats.text.sniffing import is_xml
 

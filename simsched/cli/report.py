@@ -1,6 +1,6 @@
-"""``simsched report``, ``plot``, ``why`` and ``export``: tables, metrics, audits, figures and waits of runs.
+"""``simsched report`` and ``simsched plot``: tables, metrics, audits and figures of runs.
 
-The module is named after the first of its verbs.
+The module is named after the first of its two verbs.
 """
 
 from __future__ import annotations
@@ -10,14 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from simsched.cli.support.messages import note, warn
-from simsched.cli.support.output import put, terminal_width, write
+from simsched.cli.support.output import put, terminal_width
 from simsched.cli.support.verbs import add_verb
 from simsched.declare.flags import Flags, add_flags, field, flag
 from simsched.declare.kinds import choice
 from simsched.errors import ConfigError, FormatError, RunError, SimschedError, did_you_mean
 from simsched.report.columns import COLOURS
-from simsched.report.exports.run_formats import FORMATS as RUN_FORMATS
-from simsched.report.exports.run_formats import TRACKS
 from simsched.visible import visible
 
 if TYPE_CHECKING:
@@ -26,11 +24,9 @@ if TYPE_CHECKING:
     from simsched.cli.support.output import Form
     from simsched.cli.support.parser import Arguments, Subparsers
     from simsched.formats.rfc.clock import DateText
-    from simsched.report.data.gantt_view import GanttView
     from simsched.report.data.tables import RunTables
     from simsched.report.run_views import Run
     from simsched.simulation.audit.audit_report import AuditReport, RunAudits
-
 
 T = TypeVar("T")
 
@@ -156,80 +152,14 @@ class ViewFlags(Flags, frozen=True, kw_only=True):
     waits: bool = False
 
 
-PICTURES = (".png", ".svg", ".pdf")
-"""Files that are written as a picture."""
-DPI = 144
-
-
-class WhyFlags(Flags, frozen=True, kw_only=True):
-    """Print why a job of a run waited, or where all jobs waited.
-
-    Print the wait of a job by cause: the resources that were short and the jobs that held them, the
-    reservation or dependency in the way, and changes with which it would have fitted sooner.  Without JOB,
-    print the hours that all jobs of the run waited, by cause, queue and user.
-
-    directory : run directory.
-    jobs : id of a job.
-    format : text (default) or json.
-    output : write to FILE; .png, .svg or .pdf: a picture.
-
-    The inputs of the run are read again for a JOB; they must not have changed.
-    """
-
-    directory: Annotated[str, flag("RUN", positional=True)]
-    jobs: Annotated[tuple[str, ...], flag("JOB", positional=True, nargs="*")] = ()
-    format: Literal["text", "json"] = "text"
-    output: Annotated[str | None, flag("FILE", "-o")] = None
-
-
-class ExportFlags(Flags, frozen=True, kw_only=True):
-    """Write a run in the format of another program.
-
-    directory : run directory.
-    to : format.
-    output : write to FILE (default: standard output).
-    tracks : tracks of perfetto: nodes with their jobs, or jobs alone (default: jobs in a large run).
-    """
-
-    directory: Annotated[str, flag("RUN", positional=True)]
-    to: Annotated[str, choice(*RUN_FORMATS)]
-    output: Annotated[str | None, flag("FILE", "-o")] = None
-    tracks: Annotated[str | None, choice(*TRACKS)] = None
-
-
-class PartFlags(Flags, frozen=True, kw_only=True):
-    """The part of a run.
-
-    start : jobs that run at this time or later.
-    end : jobs that start before this time.
-    nodes : jobs on these ranks (0-15) or hosts (n[0-15]).
-    user : jobs of this user; may be repeated.
-    queue : jobs of this queue; may be repeated.
-    job : this job; may be repeated.
-    """
-
-    start: Annotated[str | None, flag("T")] = field(name="from", default=None)
-    end: Annotated[str | None, flag("T")] = field(name="until", default=None)
-    nodes: Annotated[str | None, flag("NODES")] = None
-    user: Annotated[tuple[str, ...] | None, flag("NAME")] = None
-    queue: Annotated[tuple[str, ...] | None, flag("NAME")] = None
-    job: Annotated[tuple[str, ...] | None, flag("ID")] = None
-
-
 def register(subparsers: Subparsers) -> None:
-    """Add the verbs `report`, `plot`, `why` and `export`."""
+    """Add the verbs `report` and `plot`."""
     answers = ["report", *(f"report-{name}" for name in ("table", "promises", "seeds", "audit"))]
     report = add_verb(subparsers, "report", run_report, ReportFlags, answers=answers)
     add_flags(report.add_argument_group("chance"), SeedFlags)
     plot = add_verb(subparsers, "plot", run_plot, PlotFlags)
     add_flags(plot.add_mutually_exclusive_group(), WidthFlags)
     add_flags(plot.add_argument_group("part of a Gantt chart"), ViewFlags)
-    add_verb(subparsers, "why", run_why, WhyFlags, answers=["why-run", "why-jobs"])
-    formats = "; ".join(f"{name}, {form.summary}" for name, form in RUN_FORMATS.items())
-    about = f"Write a run in one of these formats: {formats}."
-    export = add_verb(subparsers, "export", run_export, ExportFlags, description=about)
-    part = export.add_argument_group("part of the run", "Without these the whole run is written.")
-    add_flags(part, PartFlags)
 
 
 def run_report(args: Arguments) -> int:
@@ -247,10 +177,10 @@ def run_report(args: Arguments) -> int:
     if args.seeds is not None or args.shake or args.block:
         from simsched.study.search.seeds import SeedsAnswer, compare_over_seeds
 
-        write_seeds = _writer({"text": SeedsAnswer.text, "json": SeedsAnswer.to_json}, kind, "--seeds")
+        write = _writer({"text": SeedsAnswer.text, "json": SeedsAnswer.to_json}, kind, "--seeds")
         count = 5 if args.seeds is None else args.seeds
         found = compare_over_seeds(runs, count, block=args.block, shake=args.shake, workers=args.workers)
-        put(write_seeds(found), args.output, _FORMS.get(kind, "text"), announced=True)
+        put(write(found), args.output, _FORMS.get(kind, "text"), announced=True)
         return 0
     if args.warm_up in RULES:
         args.warm_up = _found_warm_up(runs, args.warm_up)
@@ -431,6 +361,7 @@ def load_runs(arguments: Sequence[str]) -> list[Run]:
 
 def run_plot(args: Arguments) -> int:
     """Draw one figure into a file, or list the kinds."""
+    from simsched.cli.export import part_of_run
     from simsched.report.figures import figures
 
     if args.kind == "list":
@@ -507,79 +438,3 @@ def audit_again(folder: Path) -> AuditReport:
             return audit_run(folder, *inputs)
     found.left_out = why
     return found
-
-
-def run_why(args: Arguments) -> int:
-    """Print or write why the jobs waited."""
-    from simsched.report.run_views import load_run
-
-    run = load_run(args.directory)
-    if args.output is not None and Path(args.output).suffix.lower() in PICTURES:
-        return _draw(run, args.jobs, args.output)
-    text = _of_jobs(run, args.jobs, args.format) if args.jobs else _of_run(run, args.format)
-    put(visible(text + "\n"), args.output, args.format, announced=True)
-    return 0
-
-
-def _draw(run: Run, jobs: Sequence[str], target: str) -> int:
-    """Write a picture of the wait of one job, or of all waits over time."""
-    from simsched.report.figures import figures
-
-    if len(jobs) > 1:
-        raise ConfigError(f"a picture shows one job, not {len(jobs)}", where="simsched why")
-    path = Path(target)
-    stamp = figures.stamp_of(path, DPI)
-    figure = run.plot_wait(jobs[0]) if jobs else run.plot("waits")
-    figures.save_figure(figure, path, DPI, stamp)
-    sys.stderr.write(f"written: {target}\n")
-    return 0
-
-
-def _of_run(run: Run, form: str) -> str:
-    from simsched.declare.answers import json_text
-    from simsched.report.waiting.wait_totals import find_causes, run_document, run_text, wait_table
-
-    causes, reason = find_causes(run)
-    table = wait_table(run, causes)
-    if reason:
-        sys.stderr.write(visible(f"by sums over the whole machine: {reason}\n"))
-    if form == "json":
-        return json_text(run_document(run, table), None)
-    return run_text(run, table, terminal_width())
-
-
-def _of_jobs(run: Run, jobs: Sequence[str], form: str) -> str:
-    from simsched.declare.answers import json_text
-    from simsched.report.waiting.job_answer import job_document, job_text
-
-    inputs = run.inputs()
-    answers = [run.why(job, *inputs) for job in jobs]
-    if form == "json":
-        return json_text([job_document(answer) for answer in answers], None)
-    return "\n\n".join(map(job_text, answers))
-
-
-def part_of_run(args: Arguments, **more: Any) -> GanttView | None:
-    """Return the part of a run that the options choose, with `more` of a chart; None without any of them."""
-    from simsched.report.data.gantt_view import view_of
-
-    return view_of(args.start, args.end, nodes=args.nodes, users=args.user, queues=args.queue,
-                   where=("--from", "--until"), **more)  # fmt: skip
-
-
-def run_export(args: Arguments) -> int:
-    """Write or print the run."""
-    from simsched.files import replacing
-    from simsched.report.exports.run_formats import export_text
-    from simsched.report.run_views import load_run
-
-    view = part_of_run(args)
-    parts = export_text(load_run(args.directory), args.to, view=view, jobs=args.job or (), tracks=args.tracks)
-    if args.output is None or args.output == "-":
-        for text in parts:
-            write(text, "json" if args.to == "perfetto" else "other")
-        return 0
-    with replacing(args.output) as stream:
-        stream.writelines(text.encode() for text in parts)
-    sys.stderr.write(f"written: {args.output}\n")
-    return 0

@@ -20,7 +20,7 @@ from simsched.simulation.record.parquet import write_tables
 from simsched.study.reality import RealityAnswer, reality_of_study
 from simsched.study.runs.dispatch import FailedRun, FinishedRun, run_tasks
 from simsched.study.runs.sweep_plan import is_shaken, log_uses, warn_of_rules
-from simsched.study.runs.workers import open_workers
+from simsched.study.runs.worker_pools import open_workers
 from simsched.study.spec.run_task import FILE, MeasureDocument
 from simsched.study.spec.study import SEED, Study, column
 from simsched.study.study_folder import (

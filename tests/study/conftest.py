@@ -50,7 +50,7 @@ class DaskCluster:
 
     def wait_for(self, count: int) -> None:
         """Wait until the scheduler has so many workers."""
-        from simsched.study.runs.workers import open_workers
+        from simsched.study.runs.worker_pools import open_workers
 
         with open_workers(scheduler=self.address) as known:
             _until(lambda: len(known.addresses()) == count)

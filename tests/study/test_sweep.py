@@ -22,7 +22,8 @@ from simsched.files import this_host
 from simsched.simulation.record.parquet import write_tables
 from simsched.study.runs import dispatch
 from simsched.study.runs.dispatch import FailedRun, FinishedRun, run_tasks
-from simsched.study.runs.workers import Workers, open_workers
+from simsched.study.runs.worker_pools import open_workers
+from simsched.study.runs.workers import Workers
 from simsched.study.study_folder import StudyFolder, load_study_result
 from simsched.study.sweep import sweep
 from tests.study import breaking
@@ -496,7 +497,7 @@ def test_workers_that_cannot_be_had_leave_nothing_behind(tmp_path, where):
 @pytest.mark.integration
 def test_a_broken_executor_of_the_callers_is_told(tmp_path, monkeypatch):
     bent(monkeypatch, breaking.dying, str(tmp_path), small().tasks[0].key, 9)
-    from simsched.study.runs.workers import WorkerContext
+    from simsched.study.runs.worker_pools import WorkerContext
 
     with (
         ProcessPoolExecutor(1, WorkerContext()) as pool,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from simsched.cli.requests import REFUSALS, NamedRequest, Refusal
+from simsched.cli.options.requests import REFUSALS, NamedRequest, Refusal
 from simsched.declare.answers import UNSET, UnsetType, Written
 from simsched.formats.cluster.rset import WrittenR
 from simsched.match.explain.reason_codes import Reason, ReasonCode

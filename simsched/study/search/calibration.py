@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from simsched.report.metrics.intervals import Interval
-    from simsched.study.search.calibrate import TimeSplit, Trial
+    from simsched.study.search.trials import TimeSplit, Trial
 
 #: an error below this is none
 LEAST_ERROR = 0.005

@@ -176,7 +176,7 @@ class SearchRequest(WorkerPlaces, frozen=True, kw_only=True):
 @contextmanager
 def opened(request: WorkerPlaces, *bases: RunTask) -> Iterator[Workers]:
     """Open the workers of a request and send them the inputs of its runs."""
-    from simsched.study.runs.workers import open_workers
+    from simsched.study.runs.worker_pools import open_workers
 
     with open_workers(**request.places) as workers:
         workers.send([source for base in bases for source in (base.cluster, base.workload)])

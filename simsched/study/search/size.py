@@ -17,7 +17,8 @@ from simsched.study.runs import single_run
 from simsched.study.runs.dispatch import finished_runs
 from simsched.study.runs.input_cache import INPUTS
 from simsched.study.runs.sweep_plan import is_random_run, warn_of_rules
-from simsched.study.search.answer import HEADROOM, SIZE, AcceptanceRule, Answer, Evaluation
+from simsched.study.search.answer import HEADROOM, SIZE, Answer
+from simsched.study.search.evaluation import AcceptanceRule, Evaluation
 from simsched.study.search.search_answer import about_of
 from simsched.study.search.search_request import TARGETS, LoadRequest, SizeRequest, opened
 from simsched.study.search.seeds import Seeds, seeded

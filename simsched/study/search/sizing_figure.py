@@ -10,12 +10,11 @@ import numpy as np
 from simsched import human
 from simsched.report import palette
 from simsched.report.figures.figures import matplotlib_figures, plain_log_axis, save_figure, stamp_of
-from simsched.study.search.answer import SIZE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
-    from simsched.study.search.answer import AcceptanceRule, Answer, Evaluation
+    from simsched.study.search.evaluation import AcceptanceRule, Evaluation
     from simsched.study.search.size_axis import LoadAxis, SizeAxis
     from simsched.study.spec.target import SizingTarget
 
@@ -24,8 +23,20 @@ WIDE = 20.0
 HEIGHT, WIDTH = 3.2, 8.0
 
 
-def save(answer: Answer, target: str | Path, *, dpi: int = 144, dark: bool = False) -> None:
-    """Draw the targets of an answer into a .png, .svg or .pdf file; equal trials give equal bytes.
+def save(
+    title: str,
+    axis: SizeAxis | LoadAxis,
+    rule: AcceptanceRule,
+    trials: Iterable[Evaluation],
+    answer: float | None,
+    target: str | Path,
+    *,
+    dpi: int = 144,
+    dark: bool = False,
+) -> None:
+    """Draw the targets of a rule into a .png, .svg or .pdf file; equal trials give equal bytes.
+
+    `answer` is the number of the axis that is the answer, if there is one.
 
     Raises
     ------
@@ -34,18 +45,18 @@ def save(answer: Answer, target: str | Path, *, dpi: int = 144, dark: bool = Fal
     """
     path = Path(target)
     stamp = stamp_of(path, dpi)
-    axis, targets = answer.axis, answer.rule.targets
-    tried = sorted(answer.trials.values(), key=lambda trial: trial.value)
+    targets = rule.targets
+    tried = sorted(trials, key=lambda trial: trial.value)
     drawn = [trial for trial in tried if trial.figures]
     refused = [axis.number(trial.value) for trial in tried if trial.refused]
     with matplotlib_figures(dark) as figure_class:
         figure = figure_class(figsize=(WIDTH, 0.6 + HEIGHT * len(targets)))
         rows = figure.subplots(len(targets), 1, sharex=True, squeeze=False)[:, 0]
         for axes, one in zip(rows, targets, strict=True):
-            _draw(axes, one, answer.rule, axis, drawn)
-            if answer.number is not None:
-                axes.axvline(answer.number, color=palette.GREEN, ls=":", lw=1.5,
-                             label=f"answer: {human.number(answer.number)} {axis.noun}")  # fmt: skip
+            _draw(axes, one, rule, axis, drawn)
+            if answer is not None:
+                axes.axvline(answer, color=palette.GREEN, ls=":", lw=1.5,
+                             label=f"answer: {human.number(answer)} {axis.noun}")  # fmt: skip
             for place, number in enumerate(refused):
                 axes.axvline(number, color=palette.GREY, lw=1,
                              label="_nolegend_" if place else "some job never fits")  # fmt: skip
@@ -55,19 +66,8 @@ def save(answer: Answer, target: str | Path, *, dpi: int = 144, dark: bool = Fal
         if numbers and min(numbers) > 0 and max(numbers) > WIDE * min(numbers):
             rows[-1].set_xscale("log")
             plain_log_axis(rows[-1].xaxis)
-        rows[0].set_title(_title(answer))
+        rows[0].set_title(title)
         save_figure(figure, path, dpi, stamp)
-
-
-def _title(answer: Answer) -> str:
-    """Return the targets and the answer, with the strength of its evidence."""
-    text = f"none of {len(answer.trials)} {'sizes' if answer.question == SIZE else 'loads'} tried"
-    if answer.value is not None:
-        smallest = answer.question == SIZE and answer.coverage.complete
-        evidence = "smallest" if smallest else "a threshold"
-        stable = "" if answer.coverage.stable else ", not stable"
-        text = f"{answer.axis.phrase(answer.value)} ({evidence}{stable})"
-    return f"{', '.join(map(str, answer.rule.targets))}: {text}"
 
 
 def _draw(

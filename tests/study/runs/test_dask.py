@@ -12,7 +12,7 @@ import pytest
 
 from simsched.study.runs import dispatch
 from simsched.study.runs.dispatch import FinishedRun, run_tasks
-from simsched.study.runs.workers import open_workers
+from simsched.study.runs.worker_pools import open_workers
 from simsched.study.spec.run_task import TaskInput
 from simsched.study.sweep import sweep
 from tests.study import breaking

@@ -9,7 +9,7 @@ import pytest
 from simsched.errors import ConfigError
 from simsched.study.runs.dispatch import FinishedRun, run_tasks
 from simsched.study.runs.single_run import perform
-from simsched.study.runs.workers import open_workers
+from simsched.study.runs.worker_pools import open_workers
 from tests.study.studyworld import small
 
 pytestmark = pytest.mark.integration

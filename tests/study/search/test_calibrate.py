@@ -12,9 +12,10 @@ from simsched.cli import main
 from simsched.errors import ConfigError
 from simsched.simulation.options.config_file import read_config
 from simsched.simulation.options.run_config import make_config
-from simsched.study.search.calibrate import WEEK, TimeSplit, Trial, Trials, WaitBlocks, _Search, calibrate
+from simsched.study.search.calibrate import WEEK, _Search, calibrate
 from simsched.study.search.knobs import KNOBS, Knob, knobs_named
 from simsched.study.search.search_request import CalibrationRequest
+from simsched.study.search.trials import TimeSplit, Trial, Trials, WaitBlocks
 from simsched.workload.save import save_workload
 from tests.simulation.simworld import job, machine, workload
 from tests.study.search.loglab import machine_and_log

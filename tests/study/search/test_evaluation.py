@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import simsched as ss
 from simsched.study.runs.input_cache import INPUTS
 from simsched.study.runs.single_run import perform
-from simsched.study.search.answer import CRITERIA, AcceptanceRule
+from simsched.study.search.evaluation import CRITERIA, AcceptanceRule
 from simsched.study.search.search_request import cluster_input, workload_input
 from simsched.study.search.seeds import seeded
 from simsched.study.search.size import feasibility_of, load_steps, wanted

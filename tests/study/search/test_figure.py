@@ -7,7 +7,8 @@ import math
 import pytest
 
 from simsched.errors import ConfigError
-from simsched.study.search.answer import AcceptanceRule, Answer, Evaluation
+from simsched.study.search.answer import Answer
+from simsched.study.search.evaluation import AcceptanceRule, Evaluation
 from simsched.study.search.seeds import Seeds
 from simsched.study.search.size_axis import SizeAxis
 from simsched.study.search.threshold import smallest

@@ -13,7 +13,7 @@ import pytest
 
 import simsched as ss
 from simsched.errors import ConfigError, FormatError, RunError, SimschedError
-from simsched.study.search.answer import CRITERIA, AcceptanceRule
+from simsched.study.search.evaluation import CRITERIA, AcceptanceRule
 from simsched.workload.job import Job, Workload
 
 MINUTES = 60
