@@ -12,8 +12,8 @@ from simsched.cli import main
 from simsched.errors import ConfigError
 from simsched.simulation.options.config_file import read_config
 from simsched.simulation.options.run_config import make_config
-from simsched.study.search.calibrate import WEEK, _Search, calibrate
-from simsched.study.search.knobs import KNOBS, Knob, knobs_named
+from simsched.study.search.calibrate import _Search, calibrate
+from simsched.study.search.knobs import KNOBS, WEEK, Knob, knobs_named
 from simsched.study.search.search_request import CalibrationRequest
 from simsched.study.search.trials import TimeSplit, Trial, Trials, WaitBlocks
 from simsched.workload.save import save_workload
