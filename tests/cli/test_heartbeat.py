@@ -87,14 +87,14 @@ def test_an_error_ends_the_lines(capsys, monkeypatch):
 @pytest.mark.usefixtures("inputs")
 @pytest.mark.parametrize("terminal", [False, True])
 def test_a_run_of_minutes_says_so_after_the_first_seconds(capsys, monkeypatch, terminal):
-    """40 jobs in 0.1 s each would take 4 s; a rest of a second counts as long here."""
+    """80 passes take 0.02 s each; the first jobs have ended after 0.4 s, and a rest of 0.1 s is long here."""
     from simsched.cli import run
-    from simsched.simulation.record.recorder import Recorder
+    from simsched.simulation.features import Reports
 
-    begin = Recorder.begin
-    monkeypatch.setattr(Recorder, "begin", lambda *given: (time.sleep(0.02), begin(*given)))
+    passed = Reports.passed
+    monkeypatch.setattr(Reports, "passed", lambda *given: (time.sleep(0.02), passed(*given)))
     monkeypatch.setattr(run, "MINUTE", 0.1)
-    monkeypatch.setattr(run, "FIRST", 0.1)
+    monkeypatch.setattr(run, "FIRST", 0.4)
     monkeypatch.setattr(heartbeat, "EVERY", 60.0)
     monkeypatch.setattr("sys.stderr.isatty", lambda: terminal)
     line = r"simsched run: 0 s so far, \d+ of 40 jobs ended, \d+ jobs/s, about \d+ s more"
