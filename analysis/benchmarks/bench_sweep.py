@@ -76,7 +76,7 @@ def dask(workers: int):
 
 def _wait_for(address: str, workers: int) -> None:
     from simsched.errors import ConfigError
-    from simsched.study.runs.workers import open_workers
+    from simsched.study.runs.worker_pools import open_workers
 
     for _ in range(60):
         try:
