@@ -21,6 +21,7 @@ stops : `queue`, and from when until when it `closes` and `opens`.
 
 from __future__ import annotations
 
+import json
 import re
 from heapq import heappop, heappush
 from itertools import islice
@@ -174,9 +175,12 @@ class AuditTables:
                 # DuckDB 1.2 fails at a sample of None alone, so what is missing is told beside the values
                 given[f"known{at}"] = np.array([value is not None for value in values], dtype=np.bool_)
                 texts = given[f"v{at}"] = np.empty(len(values), dtype=object)
+                # and takes lists beside texts as what Python shows of them, so they are told as JSON
+                lists = kind.endswith("[]")
                 for row, value in enumerate(values):
-                    texts[row] = "" if value is None else value
-                items.append(f"if(known{at}, v{at}::{kind}, NULL)")
+                    texts[row] = json.dumps(value) if lists else "" if value is None else value
+                cast = f"JSON::{kind}" if lists else kind
+                items.append(f"if(known{at}, v{at}::{cast}, NULL)")
             self.con.register("given", given)
             self.con.execute(f"INSERT INTO {table.partition(' ')[0]} SELECT {', '.join(items)} FROM given")
             self.con.unregister("given")
