@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from simsched.graph.index.types import ABOVE, TARGET
-from simsched.match.kernel import NOT_FREE, change, shift, touch
+from simsched.match.kernel import NOT_FREE, change, shift, touch, view
 from simsched.match.state.masks import each_of, give, listed, mask_at, take, word_tables
 from simsched.match.state.placed import Placed
 
@@ -334,10 +334,11 @@ class Availability:
         if isinstance(selection, Placed):
             for (pool, _, _), amount in zip(selection.kind.draws, selection.sums, strict=True):
                 total[pool.name] += sign * amount
+            bits = view(selection.bits)
             if self.kinds is not None:
-                return self.kinds.kernel.apply(selection.claim, selection.bits, sign)
-            words, word = _NO_WORDS if self.words is None else self.words, word_tables(self.index).word
-            return change(self.units, self.use, words, word, selection.claim, selection.bits, sign)
+                return self.kinds.kernel.apply(selection.claim, bits, sign)
+            words, word = view(_NO_WORDS if self.words is None else self.words), word_tables(self.index).word
+            return change(self.units, self.use, words, word, selection.claim, bits, sign)
         for draw in selection.held:
             units, free, at, pool = draw.units, self.free[draw.type], draw.pools, pools[draw.type]
             if isinstance(units, int) and units == pool.uniform:  # whole leaf pools

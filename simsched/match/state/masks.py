@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
-from simsched.match.kernel import NOT_FREE, choose_rows
+from simsched.match.kernel import NOT_FREE, choose_rows, view
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -151,7 +151,7 @@ def chosen(store: Store, pool: PoolType, pools: Integers, units: Integers | int,
         have = [store.get(leaf) or pool.full[leaf] for leaf in pools.tolist()]
         return [pick(mask, number) for mask, number in zip(have, numbers.tolist(), strict=True)]
     words = store[pools]
-    choose_rows(words.reshape(-1), store.shape[1], numbers, highest)
+    choose_rows(view(words.reshape(-1)), store.shape[1], numbers, highest)
     return words
 
 

@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 
 from simsched.match.emit import carried_topology, ids_of
+from simsched.match.kernel import view
 from simsched.match.state.masks import as_words, word_tables
 from simsched.match.state.placed import Placed
 from simsched.match.state.run_selection import RunSelection
@@ -95,7 +96,7 @@ class PlainText:
             self._units_text = UnitsText(self._index)
         targets: list[int] = sorted(selection.targets.tolist())
         cells, bits = found
-        entries = self._units_text.entries(targets, cells, bits)
+        entries = self._units_text.entries(targets, cells, view(bits))
         if entries is None:
             return None
         hosts, properties = self._place(*targets)
