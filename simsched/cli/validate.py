@@ -186,7 +186,7 @@ def guess_kind(text: str) -> str:
     ('r', 'swf', 'auto')
     """
     from simsched.workload.load import detect
-    from simsched.workload.readers.slurm_jobs import delimiter_of
+    from simsched.workload.readers.sacct import delimiter_of
 
     head = text[:100_000].lstrip("\ufeff \t\r\n")
     if re.match(r"<[?!\w]", head):

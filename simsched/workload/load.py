@@ -126,10 +126,10 @@ READERS = {
     "gwf": Format("swf", "read_gwf", "lines", "Grid Workload Format of the Grid Workloads Archive"),
     "jobs": Format("jobs", "read_jobs_yaml", "text", "jobs.yaml: a list of shapes, jobspecs or files"),
     "jsonl": Format("jobs", "read_jsonl", "lines", "JSON Lines of the same"),
-    "sacct": Format("slurm_jobs", "read_sacct", "lines", "Slurm accounting, sacct -P"),
-    "sacct-json": Format("slurm_jobs", "read_sacct_json", "text", "Slurm accounting, sacct --json"),
+    "sacct": Format("sacct", "read_sacct", "lines", "Slurm accounting, sacct -P"),
+    "sacct-json": Format("slurm_json", "read_sacct_json", "text", "Slurm accounting, sacct --json"),
     "squeue-json": Format(
-        "slurm_jobs",
+        "slurm_json",
         "read_squeue_json",
         "text",
         "Slurm's queue, squeue --json or scontrol show job, with --json or without",
@@ -433,7 +433,7 @@ _FIRST_LINES: tuple[tuple[str, Callable[[str], object]], ...] = (
     ("squeue-json", re.compile(r"JobId=\d").match),
     (
         "sacct",
-        lambda line: import_module("simsched.workload.readers.slurm_jobs").delimiter_of(line) is not None,
+        lambda line: import_module("simsched.workload.readers.sacct").delimiter_of(line) is not None,
     ),
 )
 

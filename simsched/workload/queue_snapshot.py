@@ -26,7 +26,7 @@ and cores alone as cores on any nodes.  The details of the snapshot give R and t
 In ``squeue --json`` and ``scontrol show job``, jobs in RUNNING, COMPLETING and the like run, those in PENDING
 wait, and those that ended are ignored.  A running job holds the cpus and gpus on its nodes until its limit,
 and its memory if the queue is that of a site.  The request of a waiting job is the one that a workload has
-(see `slurm_jobs`).  A job waits for resources if Slurm gives Priority, Resources or no reason; a begin time
+(see `slurm_json`).  A job waits for resources if Slurm gives Priority, Resources or no reason; a begin time
 and dependencies on jobs of the document are taken over.  Other reasons, such as a hold or a limit of its
 account, cannot be forecast.
 
@@ -59,8 +59,7 @@ from simsched.workload.mapping import DEFAULT_TEMPLATE, GPU_TEMPLATE, Flat, Miss
 from simsched.workload.readers.flux_jobs import count_at, job_number, jobs_of, number_at, text_at, user_number
 from simsched.workload.readers.gather import hosts_of
 from simsched.workload.readers.jobs import TIME, Draft, JobId, Maker, QueuedEntry, workload_faults
-from simsched.workload.readers.slurm_jobs import (
-    UNFINISHED,
+from simsched.workload.readers.slurm_json import (
     facts_of,
     positive,
     queued_flat,
@@ -68,6 +67,7 @@ from simsched.workload.readers.slurm_jobs import (
     queued_task,
     state_word,
 )
+from simsched.workload.readers.slurm_values import UNFINISHED
 from simsched.workload.source import Source
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from simsched.workload.mapping import JobMap
-    from simsched.workload.readers.slurm_jobs import QueuedJob
+    from simsched.workload.readers.slurm_json import QueuedJob
 
 NEVER = float("inf")
 UNKNOWN_SHAPE = "slot=1/node"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 
 from simsched.workload.readers.gather import JOINED
-from simsched.workload.readers.slurm_jobs import read_sacct, read_sacct_json
+from simsched.workload.readers.sacct import read_sacct
+from simsched.workload.readers.slurm_json import read_sacct_json
 
 SACCT = """\
 JobIDRaw|JobID|Submit|Start|End|ElapsedRaw|TimelimitRaw|ReqCPUS|NNodes|Partition|State|NodeList

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from simsched.workload.mapping import Flat, ReadOptions
 from simsched.workload.readers import gather as why
 from simsched.workload.readers.gather import Gather
-from simsched.workload.readers.slurm_jobs import clock_or_seconds
+from simsched.workload.readers.slurm_values import clock_or_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

@@ -14,7 +14,7 @@ from simsched.formats.rfc.duration import whole
 from simsched.workload.mapping import Flat, ReadOptions
 from simsched.workload.readers import gather as why
 from simsched.workload.readers.gather import Gather
-from simsched.workload.readers.slurm_jobs import clock_or_seconds, kilobytes
+from simsched.workload.readers.slurm_values import clock_or_seconds, kilobytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

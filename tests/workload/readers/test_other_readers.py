@@ -20,7 +20,8 @@ from simsched.workload.mapping import ReadOptions
 from simsched.workload.readers.batsim import read_batsim, write_batsim, write_batsim4
 from simsched.workload.readers.flux_jobs import read_flux_folder, read_flux_jobs
 from simsched.workload.readers.pbs import flat_of, read_pbs
-from simsched.workload.readers.slurm_jobs import read_sacct, read_sacct_json
+from simsched.workload.readers.sacct import read_sacct
+from simsched.workload.readers.slurm_json import read_sacct_json
 from simsched.workload.readers.swf import read_swf
 from simsched.workload.save import write_sacct, write_swf
 from simsched.workload.transforms.transforms import rebase

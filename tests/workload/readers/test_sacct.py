@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 from simsched.errors import FormatError, WorkloadError
 from simsched.workload.load import detect, load_workload
 from simsched.workload.mapping import ReadOptions
-from simsched.workload.readers import slurm_jobs as sv
+from simsched.workload.readers import slurm_values as sv
 from simsched.workload.readers.gather import features_of
-from simsched.workload.readers.slurm_jobs import read_sacct, read_sacct_json, read_squeue_json
+from simsched.workload.readers.sacct import read_sacct
+from simsched.workload.readers.slurm_json import read_sacct_json, read_squeue_json
 from simsched.workload.save import losses, write_sacct
 
 HEAD = (

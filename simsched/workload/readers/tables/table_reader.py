@@ -37,7 +37,14 @@ from simsched.workload.job import FIRST_PLACES, ArrayTask, Job, Skip, Workload, 
 from simsched.workload.mapping import GPU_TEMPLATE, ReadOptions
 from simsched.workload.readers import gather as why
 from simsched.workload.readers.gather import Gather, hosts_of
-from simsched.workload.readers.slurm_jobs import MOST_ENERGY, NO_LIMIT, RESULTS, UNFINISHED, clock, kilobytes
+from simsched.workload.readers.slurm_values import (
+    MOST_ENERGY,
+    NO_LIMIT,
+    RESULTS,
+    UNFINISHED,
+    clock,
+    kilobytes,
+)
 from simsched.workload.readers.tables.column_map import (
     ATTRIBUTES,
     COUNTS,
