@@ -175,7 +175,7 @@ def run_report(args: Arguments) -> int:
         )
     runs = load_runs(args.runs)
     if args.seeds is not None or args.shake or args.block:
-        from simsched.study.search.seeds import SeedsAnswer, compare_over_seeds
+        from simsched.study.search.seed_comparison import SeedsAnswer, compare_over_seeds
 
         write = _writer({"text": SeedsAnswer.text, "json": SeedsAnswer.to_json}, kind, "--seeds")
         count = 5 if args.seeds is None else args.seeds

@@ -30,7 +30,7 @@ ANSWERS = {
     "report": "report.export:ReportAnswer",
     "report-audit": "simulation.audit.audit_report:RunAudits",
     "report-promises": "report.promise_report:PromisesAnswer",
-    "report-seeds": "study.search.seeds:SeedsAnswer",
+    "report-seeds": "study.search.seed_comparison:SeedsAnswer",
     "report-table": "report.export:TableRows",
     "run-allocation": "simulation.record.run_document:Allocation",
     "run-event": "simulation.record.run_document:JobEvent",

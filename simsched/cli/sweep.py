@@ -105,7 +105,7 @@ def _perform(study: Study, args: Arguments) -> int:
         settings = ", ".join(f"{axis} {label}" for axis, label in failure["settings"].items())
         sys.stderr.write(f"failed: run {failure['run']} ({settings}): {failure['reason']}\n")
     if not args.quiet:
-        from simsched.study.study_report import summary
+        from simsched.study.grid import summary
 
         print(summary(result), end="")
         sys.stderr.write(f"written: {result.path}\n")
@@ -114,8 +114,8 @@ def _perform(study: Study, args: Arguments) -> int:
 
 def _show(study: Study, found: SweepPlan, args: Arguments) -> None:
     """Print the runs, their number, and about how long they take."""
+    from simsched.study.grid import plan_table
     from simsched.study.runs.workers import cores
-    from simsched.study.study_report import plan_table
 
     print(plan_table(study, MAX_ROWS), end="")
     same = f" ({found.distinct:,} of them distinct)" if found.distinct < len(found.tasks) else ""

@@ -177,7 +177,7 @@ def _finish(folder: StudyFolder, study: Study, state: _Results, *, report: bool)
     write_json(folder.path / FAILURES, failures)
     write_json(folder.path / RECORD, record_of(study, state, complete=False))
     if report and state.done:
-        from simsched.study.study_report import write_page
+        from simsched.study.study_page import write_page
 
         write_page(StudyResult(folder.path))
     if not state.failed:

@@ -6,7 +6,8 @@ import sys
 
 import pytest
 
-from simsched.study.study_report import Grid, best_setting, write_page
+from simsched.study.grid import Grid, best_setting
+from simsched.study.study_page import write_page
 from simsched.study.sweep import sweep
 from tests.study.studyworld import small
 

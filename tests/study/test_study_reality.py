@@ -10,8 +10,8 @@ import yaml
 import simsched as ss
 from simsched.report.metrics.agreement import agreement
 from simsched.simulation.simulate import simulate
+from simsched.study.grid import summary
 from simsched.study.study_folder import load_study_result
-from simsched.study.study_report import summary
 from simsched.study.sweep import sweep
 from simsched.workload.save import save_workload
 from tests.study.search.loglab import machine_and_log

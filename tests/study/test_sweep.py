@@ -338,7 +338,7 @@ def test_nothing_half_written_looks_finished(reference, tmp_path, gone_pid):
     assert dataset(folder) == reference[1]
 
 
-@pytest.mark.parametrize("place", ["simsched.study.sweep.write_tables", "simsched.study.study_report.page"])
+@pytest.mark.parametrize("place", ["simsched.study.sweep.write_tables", "simsched.study.study_page.page"])
 def test_a_disk_that_fills_up_at_the_end_leaves_an_unfinished_study(reference, tmp_path, monkeypatch, place):
     """Tables and the page are the last to be written; without them nothing says complete."""
     folder = tmp_path / "s"

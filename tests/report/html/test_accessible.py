@@ -9,7 +9,7 @@ import pytest
 from simsched.cli import main
 from simsched.report.html import page as html
 from simsched.report.run_views import load_run
-from simsched.study.study_report import write_page
+from simsched.study.study_page import write_page
 from simsched.study.sweep import sweep
 from tests.report.html.browser_page import IN_A_BROWSER
 from tests.study.studyworld import small

@@ -9,9 +9,9 @@ import pytest
 
 import simsched as ss
 from simsched.errors import ConfigError, SimschedError
+from simsched.study.grid import summary
 from simsched.study.spec.study_file import study_from_dict
 from simsched.study.study_folder import StudyResult
-from simsched.study.study_report import summary
 from simsched.workload.job import Job, Workload
 from simsched.workload.transforms.resample import scale_users, shake
 
