@@ -6,6 +6,7 @@ import warnings
 import weakref
 from collections.abc import Mapping
 from functools import cached_property
+from math import isfinite
 from os import PathLike
 from pathlib import Path
 from shutil import rmtree
@@ -101,9 +102,16 @@ class SimulatedRun(Run):
     @cached_property
     def summary(self) -> dict[str, float]:
         """Figures by name, rounded as in ``summary.json``."""
-        from simsched.report.metrics.summary import RunFigures, rounded
+        from simsched.declare.answers import rounded
+        from simsched.report.metrics.summary import RunFigures
 
-        return RunFigures({name: float(rounded(value)) for name, value in self._tables.summary.items()})
+        figures = self._tables.summary
+        return RunFigures(
+            {
+                name: float(rounded(value, 12, whole=True)) if isfinite(value) else value
+                for name, value in figures.items()
+            }
+        )
 
     @cached_property
     def nodes(self) -> pd.DataFrame:

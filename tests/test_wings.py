@@ -11,7 +11,7 @@ from tests.test_layers import imports_of
 
 #: Room → its wings, folders or modules, from the first to the last; "" is the other modules of the room.
 ORDER = {
-    "formats": ["text", "rfc", "jobspec", "sss", "cluster", "accounts", "machines", ""],
+    "formats": ["text", "rfc", "jobspec", "sss", "cluster", "machines", ""],
     "match": ["kernel", "requests", "state", "policies", "search", "explain", ""],
     "study": ["spec", "runs", "", "sizing", "calibration"],
     "cli": ["support", "options", ""],

@@ -23,6 +23,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 CASES = {
     "R of 16,384 nodes × 64 cores × 4 gpus": ("r", 16_384, "1 s"),
     "TreePool of 11,000 nodes × 4 sockets": ("treepool", 11_000, "2 s"),
+    "slurm.conf of 10,000 nodes, a line each": ("slurm", 10_000, "2 s"),
     "JGF of 100,000 vertices": ("jgf", 1_408, ""),
     "JGF of 1,000,000 vertices": ("jgf", 14_084, "25 s; 15 s; 3 GB"),
 }
@@ -89,7 +90,7 @@ def one(path: str, kind: str) -> None:
     lap("graph")
     assert cluster.index.targets
     lap("index")
-    assert to_bytes(cluster.graph, kind)
+    assert to_bytes(cluster.graph, "r" if kind == "slurm" else kind)
     lap("write")
     figures["mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     print(json.dumps(figures))
@@ -114,6 +115,16 @@ def write_treepool(file: TextIO, nodes: int) -> None:
     sockets = [{"cores": f"{16 * n}-{16 * n + 15}", "gpus": str(n), "memory": 128} for n in range(4)]
     topology = [{"ranks": f"0-{nodes - 1}", "topo": {"socket": sockets}}]
     json.dump({**rset(nodes), "scheduling": {"writer": "TreePool", "children": topology}}, file)
+
+
+def write_slurm(file: TextIO, nodes: int) -> None:
+    """Nodes of seven sizes of memory, with up to four gpus, in racks of 100."""
+    file.write("ClusterName=a\nPartitionName=all Nodes=ALL Default=YES MaxTime=1-0\n")
+    file.writelines(
+        f"NodeName=n{node} CPUs=64 Sockets=2 CoresPerSocket=32 RealMemory={256_000 + node % 7} "
+        f"Gres=gpu:{1 + node % 4} Feature=rack{node // 100}\n"
+        for node in range(nodes)
+    )
 
 
 def write_jgf(file: TextIO, nodes: int) -> None:
@@ -173,7 +184,7 @@ def vertex(kind: str, number: int, rank: int, above: str) -> dict[str, Any]:
     }
 
 
-MAKERS = {"r": write_r, "treepool": write_treepool, "jgf": write_jgf}
+MAKERS = {"r": write_r, "treepool": write_treepool, "slurm": write_slurm, "jgf": write_jgf}
 
 
 if __name__ == "__main__":

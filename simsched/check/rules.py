@@ -331,7 +331,7 @@ def unreachable_limits(site: SiteFiles) -> Faults:
 def limits_of_zero(site: SiteFiles) -> Faults:
     """Yield the limits of 0 jobs or units: none of the jobs that they are about ever starts."""
     for config, limit in _limits(site):
-        for quantity, most in limit.most:
+        for quantity, most in limit.most.items():
             if most == 0 and KINDS[quantity].zero_bars:
                 yield config.place(limit.where), f"{quantity} = 0 allows no job"
 
@@ -341,7 +341,7 @@ def limits_of_unknown_queues(site: SiteFiles) -> Faults:
     """Yield the limits about queues that the configuration does not have."""
     for config, limit in _limits(site):
         known = config.queues.queues if config.queues is not None else {}
-        for name in dict(limit.names).get("queue", ()):
+        for name in limit.names.get("queue", ()):
             if known and name not in known:
                 yield config.place(limit.where), f"there is no queue {name!r}{did_you_mean(name, known)}"
 

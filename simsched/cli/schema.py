@@ -116,7 +116,7 @@ def _declared() -> dict[str, dict[str, Any]]:
     from simsched.simulation.options.run_config import POLICY_OPTIONS, RunConfig
     from simsched.simulation.queues import POLICY
     from simsched.study.spec.study_tables import StudyTable
-    from simsched.workload.models.model_files import Mix, ModelTable
+    from simsched.workload.models.model_files import LogModel, Mix
     from simsched.workload.queue_snapshot import DetailsEntry, SnapshotTable
     from simsched.workload.readers.jobs import jobs_schema
     from simsched.workload.readers.tables.column_map import ColumnMap
@@ -139,5 +139,5 @@ def _declared() -> dict[str, dict[str, Any]]:
     config["properties"] |= {"policy": POLICY.schema, "calibration": {"type": "object"}}
     tables |= {"cluster-recipe": RecipeTable.schema(), "jobs": jobs_schema(), "study": StudyTable.schema()}
     tables |= {"queue-details": DetailsEntry.schema(), "queue-snapshot": SnapshotTable.schema()}
-    tables |= {"mix": Mix.schema(), "log-model": ModelTable.schema()}
+    tables |= {"mix": Mix.schema(), "log-model": LogModel.schema()}
     return {"config": config, "column-map": ColumnMap.schema(), **tables}

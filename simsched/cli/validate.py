@@ -185,68 +185,33 @@ def guess_kind(text: str) -> str:
     >>> guess_kind('{"version": 1, "execution": {}}'), guess_kind("; Version: 2.2"), guess_kind("core=4")
     ('r', 'swf', 'auto')
     """
-    from simsched.workload.load import detect
-    from simsched.workload.readers.sacct import delimiter_of
-
-    head = text[:100_000].lstrip("\ufeff \t\r\n")
-    if re.match(r"<[?!\w]", head):
-        return "jgf" if "<graphml" in head else "sss"
-    if detect(head) == "model":
-        return "workload"
-    if head.startswith(";") or re.match(r"-?\d+(?:[ \t]+-?\d+(?:\.\d+)?){10}", head):
-        return "swf"
-    if delimiter_of(head.partition("\n")[0]) is not None:
-        return "workload"
-    if head[:1] in ("{", "["):
-        return _json_kind(text)
-    if (known := _recognised(text)) is not None:
-        return known
-    keys = set(
-        re.findall(r"""(?m)^(?:- *+(?:\{ *+)?)?["']?(\w+)["']?\s*:(?=\s|["'\[{\d]|$)""", head[:20_000])
+    from simsched.formats.machines.recognition import (
+        CONSTRAINT,
+        QUEUE_SNAPSHOT,
+        REQUEST,
+        R,
+        look_of,
+        table_columns,
     )
-    top = set(re.findall(r"(?m)^(\w+):", head))
-    for needed, kind in _KEYS:
-        if needed <= top or (needed <= keys and "resources" not in keys):
-            return kind
-    first = re.match(r"""\{?\s*["']?(\w+)["']?\s*:""", head)
-    operators = {"properties", "hostlist", "ranks", "and", "or", "not"}
-    return "constraint" if first and first[1] in operators else "auto"
-
-
-def _recognised(text: str) -> str | None:
-    """Return the kind of a text that is recognised as no request: a cluster, a workload or a queue."""
-    from simsched.formats.machines.recognition import CLUSTER, QUEUE_SNAPSHOT, WORKLOAD, look_of
+    from simsched.formats.text.sniffing import HEAD, is_xml, outline
+    from simsched.workload.readers.tables.column_map import presets_for
 
     look = look_of(text)
+    if look is not None and look.role:
+        if look.role == REQUEST:
+            return "constraint" if look == CONSTRAINT else "auto"
+        if look.reader in ("swf", "sss"):
+            return look.reader
+        return "r" if look.what == R else look.role
     if look == QUEUE_SNAPSHOT:
         return "queue"
-    return look.role if look is not None and look.role in (CLUSTER, WORKLOAD) else None
-
-
-def _json_kind(text: str) -> str:
-    """Return the kind of a JSON text, by the keys at its top and those of its jobs."""
-    from simsched.formats.text.sniffing import outline
-
-    keys = outline(text)
-    if "execution" in keys or "R_lite" in keys:
-        return "r"
-    if "graph" in keys:
-        return "jgf"
-    if (known := _recognised(text)) is not None:
-        return known
-    operators = {"properties", "hostlist", "ranks", "and", "or", "not"}
-    return "workload" if "jobs" in keys else "constraint" if operators & keys.keys() else "auto"
-
-
-#: Keys that identify a kind of document, in the order of the checks.
-_KEYS = (
-    ({"execution"}, "r"),
-    ({"R_lite"}, "r"),
-    ({"graph", "nodes"}, "jgf"),
-    ({"groups"}, "cluster"),
-    ({"jobs"}, "workload"),
-    ({"shape"}, "workload"),
-)
+    names, form = table_columns(text[:HEAD])
+    if names and presets_for(names, form):
+        return "workload"
+    # Jobs that are no list are still meant as such: their reader says what it expects.
+    if "jobs" in outline(text) or re.search(r"(?m)^jobs\s*:", text[:HEAD]):
+        return "workload"
+    return "sss" if is_xml(text) else "auto"
 
 
 def _r(path: str, where: str) -> Report:

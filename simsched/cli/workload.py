@@ -346,8 +346,8 @@ class FlurryFlags(Flags, frozen=True, kw_only=True):
 
 def fit(args: Arguments) -> int:
     """Write the model of a log, and print its classes and its distance from the log."""
+    from simsched.formats.text.yaml_text import to_yaml
     from simsched.workload.models.log_fit import check_fit, fit_log, tomorrow
-    from simsched.workload.models.model_files import model_text
 
     if not 1 <= args.classes <= MAX_CLASSES:
         raise ConfigError(
@@ -359,10 +359,10 @@ def fit(args: Arguments) -> int:
     written_model = tomorrow(model) if args.from_end else model
     if args.output:
         about = f"model of {workload.name}: {len(workload):,} jobs"
-        put(model_text(written_model, about), args.output, announced=True)
+        put(to_yaml(written_model.replace(description=about).to_dict()), args.output, announced=True)
     lines = [*_classes(workload, model), "", *_distances(found)]
     answer(args.format, found.to_dict, lambda: lines, ensure_ascii=True)
-    if not model.population:
+    if not model.users:
         note("no job has a user: the model has no users, and each job is a batch")
     return 0
 
@@ -384,7 +384,7 @@ def _classes(workload: Workload, model: LogModel) -> list[str]:
         )
         for one in model.classes
     ]
-    head = f"{workload.name}: {len(workload):,} jobs in {span}, {model.population} users, {growth}"
+    head = f"{workload.name}: {len(workload):,} jobs in {span}, {model.users or 0} users, {growth}"
     return [head, "", *table_lines(rows, right=range(1, 7))]
 
 

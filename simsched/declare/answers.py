@@ -59,7 +59,7 @@ def _finite(value: Any) -> Any:
 def rounded(value: Any, digits: int = 9, *, whole: bool = False) -> Any:
     """Return data for JSON: numbers of so many digits, and None (null) for those that are not finite.
 
-    If `whole`, numbers without a fraction are whole.
+    If `whole`, numbers without a fraction are whole, and have all of their digits.
     """
     if isinstance(value, dict):
         return {key: rounded(item, digits, whole=whole) for key, item in value.items()}
@@ -67,8 +67,10 @@ def rounded(value: Any, digits: int = 9, *, whole: bool = False) -> Any:
         return [rounded(item, digits, whole=whole) for item in value]
     if not isinstance(value, float):
         return value
-    short = float(f"{value:.{digits}g}")
-    return None if not isfinite(short) else int(short) if whole and short.is_integer() else short
+    if not isfinite(value):
+        return None
+    short = value if whole and value.is_integer() else float(f"{value:.{digits}g}")
+    return int(short) if whole and short.is_integer() else short
 
 
 def json_text(value: Any, indent: int | None = 2, *, ensure_ascii: bool = True) -> str:

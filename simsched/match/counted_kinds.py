@@ -388,7 +388,10 @@ class CountedKinds(KernelKinds):
             draws.append((index.pool_types[name], tables.places[name], width))
         tabled = all(width or not pool.named for pool, _, width in draws)
         all_named = all(width for *_, width in draws)
-        return recipe_of(request, request.simple, index), PlacedKind(request, draws, tabled, all_named)
+        numbers = {pool.name: at for at, (pool, _, _) in enumerate(draws)}
+        core, gpu = numbers.get("core", -1), numbers.get("gpu", -1)
+        placed = PlacedKind(request, draws, tabled, all_named, core, gpu)
+        return recipe_of(request, request.simple, index), placed
 
 
 def _written(places: Mapping[str, int], target_type: str, selection: Selection | Placed) -> Integers:

@@ -53,7 +53,7 @@ cdef class Kernel:
     cdef readonly object all_claims
     cdef long long[::1] part
     cdef readonly dict claims
-    cdef long long[::1] store
+    cdef readonly long long[::1] store
     cdef readonly long long top
     cdef public object draft
     cdef readonly long long first, spare
@@ -118,7 +118,7 @@ cdef class Kernel:
     cpdef end(self, long long job)
     @cython.locals(
         at=cython.longlong, targets=cython.longlong, whole=cython.longlong, cells=cython.longlong,
-        units=cython.longlong, stop=cython.longlong, store=cython.longlong[::1],
+        units=cython.longlong,
     )
     cpdef tuple claim(self, long long job)
     @cython.locals(alone=cython.longlong, whole=cython.longlong, i=cython.longlong)

@@ -509,9 +509,10 @@ class Kernel:
         self._count(target)
         self.epoch += 1
 
-    def claim(self, job: int) -> tuple[Any, Any, Any, Any]:
-        """Return the targets of a running job, those that it takes whole, its leaf pools, and units of each.
+    def claim(self, job: int) -> tuple[int, int, int, int, int]:
+        """Return where the claim of a running job is in `store`.
 
+        There begin its targets, those taken whole, its leaf pools, the units of each, and what follows.
         ValueError if it shares units, which no numbers describe.
         """
         at = self.claims[job]
@@ -521,9 +522,7 @@ class Kernel:
         whole = targets + self.store[at + 1]
         cells = whole + self.store[at + 2]
         units = cells + self.store[at + 3]
-        stop = units + self.store[at + 3]
-        store = self.store
-        return store[targets:whole], store[whole:cells], store[cells:units], store[units:stop]
+        return targets, whole, cells, units, units + self.store[at + 3]
 
     # --- the shadow time ------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from simsched.schedule.profiles.plan import units_in
-from simsched.schedule.profiles.remainder import beside, has_free_units
+from simsched.schedule.profiles.remainder import beside, is_free
 from simsched.schedule.supply import NO_LIMITS
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ class GraphShadow:
     def leaves_start(self, supply: Supply, selection: Selection) -> bool:
         """Claim a selection at the shadow time if the first job still fits then; return whether it does."""
         # A fixed state keeps claims of jobs that have ended since, so it may lack units that are free now.
-        if self.fixed and not has_free_units(self.available, selection):
+        if self.fixed and not is_free(self.available, selection):
             return False
         self.available.claim(selection)
         chosen = supply.seek_at(self.job, self.available, self.start)

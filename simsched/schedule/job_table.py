@@ -3,14 +3,17 @@
 The number of a job is its place in the workload's submit order. A closed run adds all its jobs at the
 beginning, an open run those that arrive. Policies only read the table. Run times are not in it: no scheduler
 knows them.
+
+Like the kernel this file is plain Python, and is compiled where there is a compiler.
 """
 
 from __future__ import annotations
 
-from copy import copy
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+
+from simsched.match.kernel import view
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
@@ -26,6 +29,13 @@ class Counting(NamedTuple):
     content: Content | None
     types: tuple[str, ...]
     demand: Integers
+
+
+ARRAYS = (
+    *("kinds_array", "submits", "durations_array", "judged_array", "sizes", "priorities", "users", "banks"),
+    *("tiers", "partitions", "deadlines"),
+)
+"""The columns that are arrays with a place for each job, or None."""
 
 
 class JobTable:
@@ -105,7 +115,7 @@ class JobTable:
         self._users: dict[Hashable, int] = {}
         self._banks: dict[Hashable, int] = {}
         self._predicted: JobTable | None = None
-        self._show_columns()
+        self._view()
         self.recount(Counting(None, None, (), np.zeros((0, 0), dtype=np.int64)))
 
     def __len__(self) -> int:
@@ -144,9 +154,10 @@ class JobTable:
         length = len(self.kinds)
         if self._predicted is not None:
             self._predicted.make_place(more)
-        if length + more <= self.capacity:
+        place = len(self.kind_of)
+        if length + more <= place:
             return False
-        self._lengthen(max(length + more - self.capacity, length))
+        self._lengthen(max(length + more - place, length))
         return True
 
     def add(
@@ -162,25 +173,20 @@ class JobTable:
         partition: int = 0,
         deadline: float | None = None,
     ) -> None:
-        """Add the next job, for which there is place; the values are those of the columns.
-
-        An open run adds its jobs one by one, a closed one all of them: each goes into views of the arrays, in
-        which one value is set at a seventh of the cost of a list of one.
-        """
+        """Add the next job, for which there is place; the values are those of the columns."""
         at, users, banks = len(self.kinds), self._users, self._banks
         self.kinds.append(kind)
         self.requests.append(self.by_kind[kind])
         self.durations.append(duration)
-        kinds, submits, durations, priorities, sizes, user_numbers, bank_numbers = self._shown
-        kinds[at], submits[at], durations[at], priorities[at] = kind, submit, duration, priority
-        sizes[at] = self.kind_sizes[kind]
-        user_numbers[at] = users.setdefault(user, len(users))
-        bank_numbers[at] = banks.setdefault(bank, len(banks))
+        self.kind_of[at], self.submit_of[at], self.duration_of[at] = kind, submit, duration
+        self.priority_of[at], self.size_of[at] = priority, self.kind_sizes[kind]
+        self.user_of[at] = users.setdefault(user, len(users))
+        self.bank_of[at] = banks.setdefault(bank, len(banks))
         if self.judged is not self.durations:
             self.judged.append(judged)
             self.judged_array[at] = judged
-        if self.tiers is not None and self.partitions is not None:
-            self.tiers[at], self.partitions[at] = tier, partition
+        if self.tiers is not None:
+            self.tier_of[at], self.partition_of[at] = tier, partition
         if deadline is not None:
             if self.deadlines is None:
                 self.deadlines = np.full(self.capacity, np.inf)
@@ -195,20 +201,24 @@ class JobTable:
     def _lengthen(self, more: int) -> None:
         """Give each array place for `more` jobs."""
         shared = self.judged_array is self.durations_array
-        for name, column in vars(self).items():
-            if isinstance(column, np.ndarray) and name not in ("demand", "starts"):
+        for name in ARRAYS:
+            column = getattr(self, name)
+            if column is not None:
                 fill = np.full(more, np.inf if name == "deadlines" else 0, column.dtype)
                 setattr(self, name, np.concatenate((column, fill)))
         if shared:
             self.judged_array = self.durations_array
-        self._show_columns()
+        self._view()
 
-    def _show_columns(self) -> None:
-        columns: tuple[Any, ...] = (
-            *(self.kinds_array, self.submits, self.durations_array, self.priorities),
-            *(self.sizes, self.users, self.banks),
-        )
-        self._shown: list[Any] = [memoryview(column) for column in columns]
+    def _view(self) -> None:
+        """Let single numbers be entered in the arrays, which is cheaper than through NumPy."""
+        self.kind_of, self.size_of = view(self.kinds_array), view(self.sizes)
+        self.submit_of: Any = view(self.submits)
+        self.duration_of: Any = view(self.durations_array)
+        self.priority_of = view(self.priorities)
+        self.user_of, self.bank_of = view(self.users), view(self.banks)
+        if self.tiers is not None and self.partitions is not None:
+            self.tier_of, self.partition_of = view(self.tiers), view(self.partitions)
 
     def change_duration(self, job: int, duration: float, judged: float) -> None:
         """Change the requested seconds of a job."""
@@ -220,15 +230,19 @@ class JobTable:
 
         Candidates are judged by the predictions; the limits are the durations of this table.
         """
-        made = copy(self)
-        for name, column in vars(self).items():
-            if isinstance(column, np.ndarray):
-                setattr(made, name, column.copy())
+        made = JobTable(in_queues=self.tiers is not None, partition_targets=self.partition_targets)
+        made.by_kind, made.kind_sizes, made._kind_units = self.by_kind, self.kind_sizes, self._kind_units
+        made.single, made.content = self.single, self.content
+        made.types, made.demand = self.types, self.demand
         made.kinds, made.requests, made.units = list(self.kinds), list(self.requests), list(self.units)
+        for name in ARRAYS:
+            column = getattr(self, name)
+            setattr(made, name, None if column is None else column.copy())
         made.durations = made.judged = list(self.durations)
         made.judged_array = made.durations_array
+        made.limits, made.starts, made.places = self.durations, self.starts, self.places
         made._users, made._banks = dict(self._users), dict(self._banks)
-        made._show_columns()
+        made._view()
         self._predicted = made
         return made
 

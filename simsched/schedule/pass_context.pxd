@@ -1,12 +1,14 @@
 # The types with which `pass_context.py` is compiled; without a compiler nothing reads this file.
 cimport cython
 
+from simsched.schedule.job_table cimport JobTable
 from simsched.schedule.profiles.plan cimport Plan
 from simsched.schedule.queue cimport WaitingQueue
 from simsched.schedule.supply cimport Supply
 
 cdef class PassContext:
-    cdef public object table, now, reservations, promised, wake, limits
+    cdef public JobTable table
+    cdef public object now, reservations, promised, wake, limits
     cdef public Plan plan
     cdef public WaitingQueue queue
     cdef public Supply supply

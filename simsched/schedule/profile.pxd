@@ -12,9 +12,11 @@ cdef long long[::1] PLACE
 cpdef double end_of(double start, double seconds) except -1
 
 cdef class TimedClaim:
-    cdef readonly double begin
-    cdef public double end
+    cdef public double begin, end
     cdef readonly long long[::1] rows, copies
+
+@cython.locals(claim=TimedClaim)
+cdef TimedClaim _timed(double begin, double end, long long[::1] rows, long long[::1] copies)
 
 cdef class Profile:
     cdef readonly Kernel kernel
@@ -52,12 +54,12 @@ cdef class Profile:
     @cython.locals(claim=TimedClaim, before=cython.double)
     cpdef move_end(self, job, double end)
     @cython.locals(
-        targets=cython.longlong[::1], whole=cython.longlong[::1], cells=cython.longlong[::1],
-        units=cython.longlong[::1], rows=cython.longlong[::1], size=cython.longlong, to=cython.longlong,
-        i=cython.longlong, touches=cython.bint, n=cython.longlong, home=cython.longlong,
+        store=cython.longlong[::1], targets=cython.longlong, whole=cython.longlong, cells=cython.longlong,
+        units=cython.longlong, rows=cython.longlong[::1], size=cython.longlong, to=cython.longlong,
+        i=cython.longlong, n=cython.longlong, home=cython.longlong,
     )
-    cdef _rows_of(self, job)
-    @cython.locals(numbers=cython.longlong[::1], rows=cython.longlong[::1], copies=cython.longlong[::1])
+    cdef long long[::1] _rows_of(self, job)
+    @cython.locals(claim=TimedClaim, numbers=cython.longlong[::1], size=cython.longlong)
     cpdef reserve(self, job, double begin, double end)
     @cython.locals(claim=TimedClaim)
     cpdef withdraw(self, job)
@@ -150,11 +152,16 @@ cdef class Profile:
         start=cython.double,
     )
     cpdef double move(self, job, long long kind, double seconds, double before) except -1
+    @cython.locals(
+        size=cython.longlong, pools=cython.longlong, numbers=cython.longlong[::1], targets=cython.longlong[::1],
+        units=cython.longlong[::1], i=cython.longlong, pool=cython.longlong,
+    )
+    cpdef bint place(self, long long kind) except -1
     @cython.locals(job=cython.longlong, kind=cython.longlong, before=cython.double)
     cpdef Py_ssize_t next_now(
         self, const long long[:] jobs, Py_ssize_t at, const long long[:] kinds, const double[:] seconds
     ) except -1
-    @cython.locals(job=cython.longlong, claim=TimedClaim)
+    @cython.locals(claim=TimedClaim, number=cython.longlong)
     cpdef Py_ssize_t next_turn(
-        self, const long long[:] jobs, Py_ssize_t at, const long long[:] kinds, const double[:] seconds, set barred
+        self, list jobs, Py_ssize_t at, const long long[:] kinds, const double[:] seconds, set barred
     ) except -1

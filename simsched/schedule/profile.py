@@ -65,8 +65,17 @@ class TimedClaim:
     it shuts the target. `copies` are those of a reservation on each of its targets.
     """
 
-    def __init__(self, begin: float, end: float, rows: Any, copies: Any) -> None:
-        self.begin, self.end, self.rows, self.copies = begin, end, rows, copies
+    begin: float
+    end: float
+    rows: Any
+    copies: Any
+
+
+def _timed(begin: float, end: float, rows: Any, copies: Any) -> TimedClaim:
+    """Return a claim; a call of its class would make objects of the arrays."""
+    claim = TimedClaim.__new__(TimedClaim)
+    claim.begin, claim.end, claim.rows, claim.copies = begin, end, rows, copies
+    return claim
 
 
 class Profile:
@@ -306,7 +315,7 @@ class Profile:
         A reservation of the job has to be withdrawn before, since it would be counted, too.
         """
         rows = self._rows_of(job)
-        claim = TimedClaim(self.now, self._later(end), rows, rows[:0])
+        claim = _timed(self.now, self._later(end), rows, rows[:0])
         self.running[job] = claim
         self._shift(claim.rows, claim.begin, claim.end, -1)
         self._note_end(job, claim.end)
@@ -340,33 +349,40 @@ class Profile:
 
     def _rows_of(self, job: int) -> Any:
         """Return the rows of a claim of the kernel."""
-        targets, whole, cells, units = self.kernel.claim(job)
+        store = self.kernel.store
+        targets, whole, cells, units, _ = self.kernel.claim(job)
         size = 1 + self.width
-        rows = zeros((len(targets) + len(whole)) * size)
+        rows = zeros((cells - targets) * size)
         to = 0
-        for i in range(len(targets) + len(whole)):
-            touches = i < len(targets)
-            n = self.rank[targets[i] if touches else whole[i - len(targets)]]
+        for i in range(targets, cells):
+            n = self.rank[store[i]]
             if self.slot[n] == 0:
                 rows[to] = n
                 self.slot[n] = to + 1
                 to += size
-            rows[self.slot[n] + self.pools + (0 if touches else 1)] = 1
-        for i in range(len(cells)):
-            home = self.home[cells[i]]
+            rows[self.slot[n] + self.pools + (0 if i < whole else 1)] = 1
+        for i in range(units - cells):
+            home = self.home[store[cells + i]]
             if home >= 0 and self.slot[home // self.pools]:
-                rows[self.slot[home // self.pools] + home % self.pools] += units[i]
+                rows[self.slot[home // self.pools] + home % self.pools] += store[units + i]
         for i in range(0, to, size):
             self.slot[rows[i]] = 0
         return rows[:to]
 
     def reserve(self, job: int, begin: float, end: float) -> None:
-        """Book the placement that was found last for a job, from `begin` until `end` (seconds)."""
-        numbers = zeros(self.count * (2 + self.width))
-        rows, copies = numbers[: self.count * (1 + self.width)], numbers[self.count * (1 + self.width) :]
-        rows[:], copies[:] = self.draft[: len(rows)], self.number[: self.count]
-        self.reserved[job] = TimedClaim(begin, end, rows, copies)
-        self._shift(rows, begin, end, -1)
+        """Book the placement that was found last for a job, from `begin` until `end` (seconds).
+
+        It takes the place of the job's reservation, if there is one.
+        """
+        claim, size = self.reserved.get(job), self.count * (1 + self.width)
+        if claim is not None:
+            self._shift(claim.rows, claim.begin, claim.end, 1)
+        if claim is None or len(claim.copies) != self.count:
+            numbers = zeros(size + self.count)
+            claim = self.reserved[job] = _timed(begin, end, numbers[:size], numbers[size:])
+        claim.begin, claim.end = begin, end
+        claim.rows[:], claim.copies[:] = self.draft[:size], self.number[: self.count]
+        self._shift(claim.rows, begin, end, -1)
 
     def withdraw(self, job: int) -> None:
         """Take back the reservation of a job."""
@@ -849,7 +865,6 @@ class Profile:
             self.mine[n >> 6] = 0
         self.own = None
         if start < NEVER:
-            self.withdraw(job)
             self.reserve(job, start, end_of(start, seconds))
         return start
 
@@ -876,7 +891,7 @@ class Profile:
             at += 1
         return at
 
-    def next_turn(self, jobs: Any, at: int, kinds: Any, seconds: Any, barred: set[int]) -> int:
+    def next_turn(self, jobs: list[int], at: int, kinds: Any, seconds: Any, barred: set[int]) -> int:
         """Return the place of the first job, from a place on, that moves, is due, or has no reservation.
 
         Without such a job: their number. `kinds` and `seconds` are those of each job by its number; `barred`
@@ -884,21 +899,26 @@ class Profile:
         """
         while at < len(jobs):
             job = jobs[at]
-            if job not in barred:
+            if not barred or job not in barred:
                 claim = self.reserved.get(job)
                 if claim is None or claim.begin <= self.now:
                     return at
-                if self.move(job, kinds[job], seconds[job], NEVER) < NEVER:
+                number = job
+                if self.move(job, kinds[number], seconds[number], NEVER) < NEVER:
                     return at
             at += 1
         return at
 
-    def placement(self) -> tuple[Integers, Integers, Integers]:
-        """Return the targets of the placement that was found last, the copies, and the units of each pool."""
-        found: Integers = np.asarray(self.order)[np.asarray(self.found)[: self.count]]
-        size = 1 + self.width
-        rows = np.asarray(self.draft)[: self.count * size].reshape(-1, size)
-        return found, np.asarray(self.number)[: self.count].copy(), rows[:, 1 : 1 + self.pools].flatten()
+    def place(self, kind: int) -> bool:
+        """Place a kind in the kernel as it was found last; return whether the targets host its copies now."""
+        size, pools = 1 + self.width, self.pools
+        numbers = zeros(self.count * (1 + pools))
+        targets, units = numbers[: self.count], numbers[self.count :]
+        for i in range(self.count):
+            targets[i] = self.order[self.found[i]]
+            for pool in range(pools):
+                units[i * pools + pool] = self.draft[i * size + 1 + pool]
+        return self.kernel.place_on(kind, targets, self.number[: self.count], units)
 
     def place_of(self, job: int) -> tuple[list[int], list[int], list[int]]:
         """Return the targets of a reservation, the copies on each, and the units of each of its pools."""
@@ -937,6 +957,13 @@ class Profile:
         return True
 
     # --- checks ---------------------------------------------------------------------------------
+
+    def placement(self) -> tuple[Integers, Integers, Integers]:
+        """Return the targets of the placement that was found last, the copies, and the units of each pool."""
+        found: Integers = np.asarray(self.order)[np.asarray(self.found)[: self.count]]
+        size = 1 + self.width
+        rows = np.asarray(self.draft)[: self.count * size].reshape(-1, size)
+        return found, np.asarray(self.number)[: self.count].copy(), rows[:, 1 : 1 + self.pools].flatten()
 
     def segments(self, target: int) -> list[tuple[float, list[int], list[int]]]:
         """Return for a target of the kernel, from now on: a time, the free numbers, and the copies."""

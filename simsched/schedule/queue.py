@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from simsched.match.kernel import view
-from simsched.plugins.plugin_errors import is_ours
-from simsched.schedule.orders.ranking import TIES, Order, ranked, sort_key
+from simsched.plugins.plugin_errors import failed, is_ours
+from simsched.schedule.orders.multifactor import UNKNOWN, Multifactor
+from simsched.schedule.orders.ranking import Order, by_keys, keys_of, ranked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    from simsched.arrays import Bools, Floats, Integers
+    from simsched.arrays import Floats, Integers
     from simsched.match.kernel import Kernel
     from simsched.schedule.job_table import JobTable
     from simsched.schedule.orders.ranking import JobOrder
@@ -31,13 +32,14 @@ LEAST = 256
 class WaitingQueue:
     """The jobs that wait.
 
-    Every job has a rank that never changes: its place among all jobs of the workload or, while jobs are still
-    to come, the values that decide it. Under a static order this is the place in the order; under any other
-    it is the place among jobs with equal keys. The waiting jobs are one array of machine integers, sorted by
-    rank, so a static order needs no sort, and under any other a stable sort by the keys is the order.
+    The rank of a job never changes: it is its place in a static order, and under any other its place among
+    jobs with equal keys. The columns of a job decide it, so it is known as soon as the job is. The waiting
+    jobs are one array of machine integers, sorted by rank, so a static order needs no sort, and under any
+    other a stable sort by the keys is the order.
 
-    A key counts for the pass that asks for it or, under an order with a period, until the next multiple of
-    it. So keys are computed when a pass first asks for them, and within a period only those of new jobs.
+    A key that is not of a static order counts for the pass that asks for it or, under an order with a period,
+    until the next multiple of it. So such keys are computed when a pass first asks for them, and within a
+    period only those of new jobs.
 
     Attributes
     ----------
@@ -57,27 +59,24 @@ class WaitingQueue:
         self._room = np.empty(LEAST, dtype=np.int64)
         """The waiting jobs, sorted by rank, and place for more."""
         self._jobs, self._count = view(self._room), 0
+        self._spare = np.empty(LEAST, dtype=np.int64)
+        self._chosen = view(self._spare)
         self.fresh: list[int] = []
         self.gone: list[int] = []
         self.barred: set[int] = set()
         self.now = 0.0
         self._table = table
         self._own = is_ours(order)
-        self._lasting: Callable[[float], float] | None = (
-            getattr(order, "lasting", None) if self._own else None
-        )
-        self._as_of: float | None = None
-        self._keys: Floats = np.zeros(0 if self.static else len(table))
+        self._priority: Multifactor | None = order if isinstance(order, Multifactor) else None
+        self._lasts = self._priority is not None and self._priority.period > 0
+        self._as_of = UNKNOWN
+        self._keys: Floats = np.zeros(0)
         self._key_of: Any = view(self._keys)
         self._unkeyed: list[int] | None = None
         """The waiting jobs whose keys are not known; None: all of them."""
-        self._rank: list[Any] | None = []
-        """The rank of each job; None: it is the number of the job, as in the order fifo."""
-        if not is_open:
-            numbers = np.arange(len(table), dtype=np.int64)
-            places = ranked(order if self.static else TIES, table, numbers, 0.0)
-            self._rank = None if (places == numbers).all() else places.argsort().tolist()
-        self._key = None if self._rank is None else self._rank.__getitem__
+        # An order that ranks all jobs at once decides about tiers, too.
+        self._tiered = table.tiers is not None and (isinstance(order, Order) or not self.static)
+        self.enroll(0)
 
     def __len__(self) -> int:
         return self._count
@@ -86,12 +85,18 @@ class WaitingQueue:
         return iter(self.listed())
 
     def __contains__(self, job: int) -> bool:
-        at = self._place(job)
-        return at < self._count and self._jobs[at] == job
+        return self._find(job) >= 0
+
+    def _find(self, job: int) -> int:
+        """Return the place of a waiting job; -1 for one that does not wait."""
+        if not 0 <= job < len(self._table):
+            return -1
+        at = 0 if self._count and self._jobs[0] == job else self._place(job)
+        return at if at < self._count and self._jobs[at] == job else -1
 
     def _place(self, job: int) -> int:
-        """Return the number of waiting jobs before a job; IndexError for one without a rank."""
-        if self._rank is not None and not 0 <= job < len(self._rank):
+        """Return the number of waiting jobs before a job; IndexError for one that does not exist."""
+        if not 0 <= job < len(self._table):
             raise IndexError("a job that does not exist")
         low, high = 0, self._count
         while low < high:
@@ -103,7 +108,28 @@ class WaitingQueue:
         return low
 
     def _is_before(self, one: int, job: int) -> bool:
-        return one < job if self._rank is None else self._rank[one] < self._rank[job]
+        """Whether a job has a lower rank than another, by the columns of `by_keys`."""
+        table, keys = self._table, self._key_of
+        if self._tiered and table.tier_of[one] != table.tier_of[job]:
+            return table.tier_of[one] > table.tier_of[job]
+        if self.static and keys[one] != keys[job]:
+            if keys[one] == keys[one]:
+                return bool(keys[one] < keys[job] or keys[job] != keys[job])  # NaN comes last
+            if keys[job] == keys[job]:
+                return False
+        if table.priority_of[one] != table.priority_of[job]:
+            return table.priority_of[one] > table.priority_of[job]
+        if table.submit_of[one] != table.submit_of[job]:
+            return bool(table.submit_of[one] < table.submit_of[job])
+        return one < job
+
+    def _by_rank(self, jobs: Sequence[int]) -> Integers:
+        """Return some jobs sorted by rank."""
+        found = np.array(jobs, dtype=np.int64)
+        keys = self._keys[found] if self.static else np.zeros(len(found))
+        if self._tiered or self._table.tiers is None:
+            return by_keys(self._table, found, keys)
+        return found[keys.argsort(kind="stable")]
 
     def _fill(self, jobs: Sequence[int] | array[int] | Integers) -> None:
         """Let these jobs wait, which are given by rank, and no others."""
@@ -111,6 +137,8 @@ class WaitingQueue:
         self._room = np.empty(max(LEAST, 2 * self._count), dtype=np.int64)
         self._room[: self._count] = jobs
         self._jobs = view(self._room)
+        self._spare = np.empty(len(self._room), dtype=np.int64)
+        self._chosen = view(self._spare)
 
     # -- the order --------------------------------------------------------------------------------
 
@@ -160,13 +188,21 @@ class WaitingQueue:
             return jobs[keys.argsort(kind="stable")]
         return jobs[np.lexsort((keys, -tiers[jobs]))]
 
-    def behind(self, first: int, chosen: Callable[[Integers], Bools]) -> Integers:
-        """Return in order the jobs behind the first that `chosen` (jobs → whether each counts) lets pass.
+    def behind(
+        self, first: int, kernel: Kernel, kinds: Any, judged: Any, now: float, time: float, most: int
+    ) -> Integers:
+        """Return in order the jobs behind the first that may start now (`Kernel.next`); until the next call.
 
         Only these jobs are sorted.
         """
-        jobs = self.unordered()
-        return self.ordered(jobs[chosen(jobs) & (jobs != first)])
+        waiting, jobs, count = self._jobs[: self._count], self._chosen, 0
+        at = kernel.next(waiting, 0, kinds, judged, now, time, most)
+        while at < len(waiting):
+            if waiting[at] != first:
+                jobs[count] = waiting[at]
+                count += 1
+            at = kernel.next(waiting, at + 1, kinds, judged, now, time, most)
+        return self.ordered(self._spare[:count])
 
     def next(
         self, kernel: Kernel, at: int, kinds: Any, judged: Any, now: float, time: float, most: int
@@ -182,19 +218,20 @@ class WaitingQueue:
         """Find the keys of all waiting jobs that are not known."""
         new = self._unkeyed
         if new is None or new:
-            unkeyed = self.unordered() if new is None else np.array(new, dtype=np.int64)
-            if self._own:
-                jobs, keys = view(unkeyed), view(self.order.keys(self._table, unkeyed, self.now))
-                for at in range(len(jobs)):
-                    self._key_of[jobs[at]] = keys[at]
+            if self._priority is not None:
+                jobs = self._jobs[: self._count] if new is None else view(np.array(new, dtype=np.int64))
+                self._priority.enter(self._table, jobs, self._key_of, self.now)
+            elif self._own:
+                found = self.unordered()
+                self._keys[found] = self.order.keys(self._table, found, self.now)
             else:
-                found = ranked(self.order, self._table, np.sort(unkeyed), self.now)
+                found = ranked(self.order, self._table, np.sort(self.unordered()), self.now)
                 self._keys[found] = np.arange(len(found))
             self._unkeyed = []
 
     def _unkey(self, jobs: Collection[int]) -> None:
         """Let the keys of jobs that come into view be computed when they are asked for."""
-        if self._lasting is None:
+        if not self._lasts:
             self._unkeyed = None
         elif self._unkeyed is not None:
             self._unkeyed += jobs
@@ -202,30 +239,50 @@ class WaitingQueue:
     def sort(self, now: float) -> None:
         """Begin a pass: from now on the order is that of this time (seconds)."""
         self.now = now
-        as_of = None if self._lasting is None else self._lasting(now)
-        if as_of is None or as_of != self._as_of:
+        as_of = UNKNOWN if self._priority is None else self._priority.epoch(now)
+        if not self._lasts or as_of != self._as_of:
             self._as_of, self._unkeyed = as_of, None
         if not self._own and self._count:  # an order of another package may count on a call in each pass
             self._find_keys()
 
     # -- jobs that come and go --------------------------------------------------------------------
 
-    def enroll(self, job: int) -> None:
-        """Give a rank to a job that the table got during the run; its number is the next one."""
-        assert self._rank is not None, "only an open run enrolls jobs"
-        self._rank.append(sort_key(self.order if self.static else TIES, self._table, job))
-        if not self.static and job >= len(self._keys):
-            self._keys = np.concatenate([self._keys, np.zeros(max(len(self._keys), 256))])
+    def enroll(self, first: int) -> None:
+        """Give ranks to the jobs of the table from a number on."""
+        end = len(self._table)
+        if end > len(self._keys):
+            self._keys = np.concatenate([self._keys, np.zeros(max(end, LEAST))])
             self._key_of = view(self._keys)
+        if self.static and first < end:
+            for at, key in enumerate(self._fixed_keys(first, end), first):
+                self._key_of[at] = key
+
+    def _fixed_keys(self, first: int, end: int) -> list[float]:
+        """Return the keys of jobs in a static order; one that only ranks jobs ranks all of them at once."""
+        order, table = self.order, self._table
+        # The jobs are a slice and not an array of numbers: an open run asks for each job by itself.
+        keys: Any = (
+            keys_of(order, table, slice(first, end), 0.0)
+            if isinstance(order, Order)
+            else ranked(order, table, np.arange(first, end), 0.0).argsort()
+        )
+        if (
+            not self._own
+            and keys.dtype.kind in "iu"
+            and (keys.astype(float).astype(keys.dtype) != keys).any()
+        ):
+            raise failed("job order", order, "returned whole numbers that no float64 is equal to")
+        found: list[float] = keys.tolist()
+        return found
 
     def rerank(self, job: int) -> None:
-        """Give a job of a growing table another rank, because its columns were changed."""
-        assert self._rank is not None, "only an open run enrolls jobs"
-        waits = job in self
-        if waits:
-            self._take(self._place(job))
-        self._rank[job] = sort_key(self.order if self.static else TIES, self._table, job)
-        if waits:
+        """Give a job another rank, because its columns were changed."""
+        at = self._find(job)
+        if at >= 0:
+            self._take(at)
+        if self.static:
+            self._keys[job] = self._fixed_keys(job, job + 1)[0]
+        if at >= 0:
             self._put(self._place(job), job)
 
     def add(self, job: int) -> None:
@@ -253,7 +310,10 @@ class WaitingQueue:
 
     def remove(self, job: int) -> None:
         """Take a job out of the queue. O(log n) and a short move."""
-        self._take(0 if self._jobs[0] == job else self._place(job))
+        at = self._find(job)
+        if at < 0:
+            raise ValueError(f"job {job} does not wait")
+        self._take(at)
         self.gone.append(job)
         if job in self.fresh:
             self.fresh.remove(job)
@@ -262,8 +322,7 @@ class WaitingQueue:
         """Return the jobs added since the last pass that still wait, in order."""
         if len(self.fresh) < 2:
             return self.fresh.copy()
-        jobs = np.array(sorted(self.fresh, key=self._key), dtype=np.int64)
-        found: list[int] = self.ordered(jobs).tolist()
+        found: list[int] = self.ordered(self._by_rank(self.fresh)).tolist()
         return found
 
     def only_appended(self) -> bool:
@@ -271,19 +330,26 @@ class WaitingQueue:
         fresh = self.fresh
         if not self.static or not fresh:
             return self.static
-        return bool(min(fresh, key=self._key) == self._jobs[self._count - len(fresh)])
+        before = self._count - len(fresh)
+        return all(self._place(job) >= before for job in fresh)
 
     def hide(self, jobs: Collection[int]) -> None:
         """Take jobs out of view; they are not `gone`, and `show` puts them back."""
-        if jobs:
-            self._fill([*filterfalse(set(jobs).__contains__, self.unordered().tolist())])
+        for job in reversed([*jobs]):  # those at the end, which some policies hide, move no others
+            at = self._find(job)
+            if at >= 0:
+                self._take(at)
 
     def show(self, jobs: Collection[int]) -> None:
         """Put hidden jobs back, except for those that were barred meanwhile."""
-        jobs = list(filterfalse(self.barred.__contains__, jobs))
-        if jobs:
-            self._fill(sorted([*self.unordered().tolist(), *jobs], key=self._key))
-            self._unkey(jobs)
+        coming = [job for job in jobs if job not in self.barred]
+        if coming:
+            self._bring(coming)
+
+    def _bring(self, jobs: list[int]) -> None:
+        for job in jobs:
+            self._put(self._place(job), job)
+        self._unkey(jobs)
 
     def bar(self, jobs: set[int]) -> None:
         """Take jobs that wait for a limit out of view until `unbar`."""
@@ -301,8 +367,7 @@ class WaitingQueue:
     def with_barred(self, jobs: list[int]) -> list[int]:
         """Return the jobs in view and some of the barred ones, in order."""
         waiting = self.unordered()
-        self._fill(sorted([*waiting.tolist(), *jobs], key=self._key))
-        self._unkey(jobs)
+        self._bring(jobs)
         found = self.listed()
         self._fill(waiting)
         return found
@@ -318,10 +383,10 @@ class WaitingQueue:
         """Put the queue into a state."""
         self._fill(state["waiting"])
         self.fresh, self.gone = state["fresh"], state["gone"]
-        self.now, self._as_of, self._unkeyed = state["now"], None, None
+        self.now, self._as_of, self._unkeyed = state["now"], UNKNOWN, None
 
     def check(self) -> None:
         """Assert that the waiting jobs are sorted by rank."""
         jobs = self.unordered().tolist()
-        assert jobs == sorted(set(jobs), key=self._key)
+        assert jobs == self._by_rank([*set(jobs)]).tolist()
         assert set(self.fresh) <= set(jobs)

@@ -13,8 +13,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-import numpy as np
-
 from simsched.schedule.profile import end_of
 from simsched.schedule.profiles.gap import NEVER
 
@@ -22,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from simsched.match.counted_kinds import CountedKinds
-    from simsched.match.kernel import Kernel
     from simsched.match.state.selection import Selection
     from simsched.schedule.profile import Profile
 
@@ -85,6 +82,25 @@ class Reservations(Protocol):
         """Take over the reservations of a plan that was tried, in place of all others."""
 
 
+class Turns:
+    """Moves reservations, in turn, and yields the jobs that `Reservations.compress` tells."""
+
+    def __init__(self, profile: Profile, jobs: list[int], kinds: Any, seconds: Any, barred: set[int]) -> None:
+        self._profile, self._jobs, self._at = profile, jobs, 0
+        self._kinds, self._seconds, self._barred = kinds, seconds, barred
+
+    def __iter__(self) -> Turns:
+        return self
+
+    def __next__(self) -> int:
+        jobs = self._jobs
+        at = self._profile.next_turn(jobs, self._at, self._kinds, self._seconds, self._barred)
+        if at == len(jobs):
+            raise StopIteration
+        self._at = at + 1
+        return jobs[at]
+
+
 class CountedReservations:
     """Reservations as copies on targets, on a profile that follows the running jobs.
 
@@ -103,7 +119,6 @@ class CountedReservations:
         supply, table = self._supply, self._supply.table
         kinds: Any = supply.kinds()
         self._kinds, self._kind, self._seconds = kinds, table.kinds, table.durations
-        self._kernel: Kernel = kinds.kernel
         self._profile = profile or supply.follow()
 
     def open(self, now: float) -> bool:
@@ -167,13 +182,8 @@ class CountedReservations:
 
     def compress(self, jobs: list[int], barred: set[int]) -> Iterator[int]:
         """Move reservations, in turn; yield jobs that have moved, are due, or have none."""
-        turns, table, at = np.array(jobs, dtype=np.int64), self._supply.table, 0
-        while True:
-            at = self._profile.next_turn(turns, at, table.kinds_array, table.durations_array, barred)
-            if at == len(jobs):
-                return
-            yield jobs[at]
-            at += 1
+        table = self._supply.table
+        return Turns(self._profile, jobs, table.kinds_array, table.durations_array, barred)
 
     def start_of(self, job: int) -> float:
         """Return the start of a reservation."""
@@ -195,8 +205,7 @@ class CountedReservations:
             if self.earliest(job, end_of(now, 0)) > now:
                 return None
         if self._kinds.placed[kind]:
-            found = self._kernel.place_on(kind, *profile.placement())
-            return self._kinds.selection(kind, job) if found else None
+            return self._kinds.selection(kind, job) if profile.place(kind) else None
         # There are copies enough, and the matcher chooses among all that no reservation needs.
         least = profile.least(now, end_of(now, self._seconds[job]))
         left = cast("CountedKinds", self._kinds).less(least)

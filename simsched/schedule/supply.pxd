@@ -3,11 +3,13 @@ cimport cython
 
 from simsched.match.kernel cimport Kernel
 from simsched.match.kernel_kinds cimport KernelKinds
+from simsched.schedule.job_table cimport JobTable
 from simsched.schedule.profiles.plan cimport Plan
 from simsched.schedule.queue cimport WaitingQueue
 
 cdef class Supply:
-    cdef public object table, now, failed, policy, root
+    cdef public JobTable table
+    cdef public object now, failed, policy, root
     cdef public Plan plan
     cdef readonly bint closes
     cdef object _calendar, _running, _trial
@@ -19,6 +21,8 @@ cdef class Supply:
     cpdef fit(self, job)
     cpdef _matched(self, job, kind)
     cpdef Py_ssize_t next_fitting(self, WaitingQueue queue, Py_ssize_t at) except -1
+    @cython.locals(kinds=KernelKinds)
+    cpdef behind(self, WaitingQueue queue, first)
     cpdef candidates(self, jobs, shadow)
 
 cdef class Passers:

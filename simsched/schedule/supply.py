@@ -182,6 +182,16 @@ class Supply:
         table, kernel = self.table, self.kinds().kernel
         return queue.next(kernel, at, table.kinds_array, table.judged_array, self.now, NEVER, ANY)
 
+    def behind(self, queue: WaitingQueue, first: int) -> Integers:
+        """Return in order the jobs of the queue behind the first, with those that may fit now among them."""
+        if queue.static:
+            return queue.jobs(self.next_fitting(queue, 1))
+        # An order that changes with time is worked out only for the jobs that could start.
+        table, kinds = self.table, self.kinds()
+        kind_of, judged = table.kinds_array, table.judged_array
+        jobs = queue.behind(first, kinds.kernel, kind_of, judged, self.now, NEVER, ANY)
+        return jobs if kinds.all_counted else jobs[self.could_start_each(jobs)]
+
     def candidates(self, jobs: Integers, shadow: Shadow) -> Iterator[int]:
         """Yield those of some jobs, in order, that the kernel does not rule out when it is their turn."""
         return Passers(self, self.kinds().kernel, jobs, shadow)

@@ -4,11 +4,13 @@ cimport cython
 from simsched.schedule.pass_context cimport PassContext
 from simsched.schedule.profiles.plan cimport Plan
 from simsched.simulation.environment cimport FutureEvents
+from simsched.simulation.jobs.prepare cimport Prepared
 from simsched.simulation.queue_groups cimport QueueGroups
 from simsched.simulation.record.recorder cimport Recorder
 
 cdef class Engine:
-    cdef public object prepared, config, progress, on, predictions
+    cdef public Prepared prepared
+    cdef public object config, progress, on, predictions
     cdef public FutureEvents future
     cdef public Recorder recorder
     cdef public Plan plan
@@ -17,6 +19,8 @@ cdef class Engine:
     cdef public bint stopped
     cdef bint _begun, _each_event, _early_last
 
+    @cython.locals(jobs=list)
+    cpdef take_place(self, Py_ssize_t first)
     @cython.locals(future=FutureEvents, at=cython.Py_ssize_t, count=cython.Py_ssize_t)
     cpdef take_in(self, payload=*)
     cpdef submit(self, job, now)

@@ -58,6 +58,8 @@ if TYPE_CHECKING:
 
 
 NEVER = float("inf")
+NEW = JobState.NEW
+BY_ITSELF, INTERRUPTED = Way.END, Way.INTERRUPT  # Python finds the members of an `Enum` slowly
 
 
 @dataclass(slots=True)
@@ -231,7 +233,7 @@ class Engine:
         """Make place for the jobs that were prepared, from the number `first` on."""
         jobs = self.prepared.jobs[first:]
         self.recorder.extend(jobs)
-        self.progress.states += [JobState.NEW] * len(jobs)
+        self.progress.states += [NEW] * len(jobs)
         for hear in self.on.joined:
             hear(first, jobs)
 
@@ -410,7 +412,7 @@ class Engine:
     def _finish(self, job: int, now: float, result: int, reason: str | None = None) -> None:
         """End a running job; with a `reason` before its time.  Those that it kept waiting come last."""
         on, recorder, progress = self.on, self.recorder, self.progress
-        self._release(job, now, Way.END if reason is None else Way.INTERRUPT)
+        self._release(job, now, BY_ITSELF if reason is None else INTERRUPTED)
         recorder.end[job], recorder.result[job] = now, result
         progress.done += 1
         del progress.ends[job]

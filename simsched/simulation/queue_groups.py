@@ -279,9 +279,8 @@ class QueueGroups:
             self._merge()
         if self.priority is not None and joined.priority is not None:
             self.priority.enroll(first, table.submits[first : len(table)], joined.priority)
-        for group in self.groups:
-            for job in range(first, len(table.kinds)):
-                group.queue.enroll(job)
+        for queue, _, _ in self.groups:
+            queue.enroll(first)
         for order in self.shares:
             if isinstance(order, FairShare):  # an open simulation refuses the other
                 order.enlarge(table)

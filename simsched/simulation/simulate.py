@@ -144,14 +144,13 @@ class RunSession:
 
     def records(self, times: Mapping[str, Any]) -> RunResult:
         """Return the records of the run as columns; `times` are when it began and ended, for ``run.json``."""
-        result = self._records(self.engine.recorder, self.prepared, self.workload, times, self.config)
+        result = self._records(self.engine.recorder, self.workload, times, self.config)
         self.engine.future.dismiss()
         return result
 
     def _records(
         self,
         recorder: Recorder,
-        prepared: Prepared,
         workload: Workload,
         times: Mapping[str, Any],
         config: RunConfig,
@@ -161,7 +160,7 @@ class RunSession:
         totals = totals_of(self.cluster)
         # takes most memory for a moment: before there are other columns
         timeline = recorder.timeline(totals, self.engine.progress.submitted)
-        jobs = job_columns(workload, prepared, recorder)
+        jobs = job_columns(workload, recorder)
         for columns in on.columns:
             jobs.update(columns(jobs))
         queues = {} if config.queues is None else config.queues.queues
@@ -186,11 +185,12 @@ class RunSession:
         }
         for facts in on.described:
             meta.update(facts())
-        if prepared.recorded is not None:
+        recorded = self.prepared.recorded
+        if recorded is not None:
             from simsched.simulation.record.log_replay import replay_figures
 
             elsewhere = self.engine.queues.elsewhere
-            meta["replay"] = replay_figures(prepared.recorded, prepared, jobs, totals, elsewhere)
+            meta["replay"] = replay_figures(recorded, self.prepared, jobs, totals, elsewhere)
         index, tables = self.engine.plan.index, {"failures": recorder.failure_columns()}
         for made in on.tables:
             tables |= made()

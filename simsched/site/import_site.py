@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from simsched.arguments import check_path
 from simsched.errors import ConfigError, SimschedError
-from simsched.formats.accounts import plain_rows, read_accounts
 from simsched.formats.cluster.recipe import Amount, PoolSpec, Recipe
+from simsched.formats.machines.accounts import plain_rows, read_accounts
 from simsched.formats.machines.description import MachineDescription, Note
 from simsched.formats.machines.read import KNOWN, describe_inputs, sort_out
 from simsched.formats.rfc.units import UNITS, convert

@@ -99,7 +99,7 @@ def limit_rows(site: Site) -> list[tuple[str, ...]]:
     for rule in read_limits(site.config.get("limits", ()), "limits"):
         given = rule.to_dict()
         names = {key: given[key] for key in DIMENSIONS if key in given}
-        most = {key: LIMIT_KINDS[key].written(value) for key, value in rule.most}
+        most = {key: LIMIT_KINDS[key].written(value) for key, value in rule.most.items()}
         counted = f"per {' and '.join(rule.each)}" if rule.each else "together"
         rows.append((_options(names) if names else "all", counted, _options(most), rule.over))
     return rows

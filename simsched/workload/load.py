@@ -5,7 +5,6 @@ Readers of job logs from other packages are taken by name (``--as``), as objects
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -19,6 +18,7 @@ from simsched.arguments import check, check_callable, check_whole, options_named
 from simsched.errors import ConfigError, LimitError, SimschedError
 from simsched.formats.rfc.clock import dated_header, parse_date, zone_name
 from simsched.formats.text.documents import name_of
+from simsched.formats.text.sniffing import is_xml
 from simsched.garbage import collector_paused
 from simsched.plugins.plugin_errors import failed
 from simsched.plugins.plugin_errors import name_of as plugin_name
@@ -392,17 +392,6 @@ _ARCHIVES = (".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz")
 _TABLES = frozenset(("jobs", "jsonl", "sacct-json", "sacct"))
 #: Formats that are tried when no other is recognised.
 _LAST_RESORTS = frozenset(("jobs", "sss"))
-_MODEL = re.compile(r"^(?:parts|classes)\s*:", re.MULTILINE)
-"""A line of a mix or of the model of a log in YAML, unless one of `_JOBS` is before it."""
-_JOBS = re.compile(r"^(?:jobs\s*:\s*(?:#.*)?$|-)", re.MULTILINE)
-_JOBS_OF = {
-    "squeue --json": "squeue-json",
-    "jobs of Flux (flux jobs --json)": "flux",
-    "a Batsim workload": "batsim",
-    "a list of jobs (jobs.yaml)": "jobs",
-    "sacct --json": "sacct-json",
-}
-"""Format of the jobs in a JSON document, as `jobs_look` names it → key of `READERS`."""
 
 
 def detect(head: str, name: str = "") -> str:
@@ -411,43 +400,13 @@ def detect(head: str, name: str = "") -> str:
     >>> detect("; Version: 2.2"), detect("- shape: slot=1/core"), detect("JobID|Submit|State")
     ('swf', 'jobs', 'sacct')
     """
-    lines = [line for line in head.splitlines() if line.strip()]
-    first = lines[0].strip() if lines else ""
-    otherwise = "swf" if ".swf" in name else "jobs"
-    if first[:1] in ("{", "["):
-        return _detect_json(head, lines)
-    model = _MODEL.search(head)
-    if model is not None and _JOBS.search(head, 0, model.start()) is None:
-        return "model"
-    from simsched.formats.machines.recognition import SCONTROL_JOBS, log_kind, machine_parts
+    from simsched.formats.machines.recognition import WORKLOAD, is_json_lines, look_of
 
-    found = log_kind(head) or next((kind for kind, shows in _FIRST_LINES if first and shows(first)), "")
-    if not found and "JobId=" in head and SCONTROL_JOBS in machine_parts(head):
-        found = "squeue-json"  # after the output of other commands
-    return found or otherwise
-
-
-_FIRST_LINES: tuple[tuple[str, Callable[[str], object]], ...] = (
-    ("sss", lambda line: line.startswith("<")),
-    ("swf", re.compile(r";|(?:[-+.\deE]+\s+){17}[-+.\deE]+(?:\s|\Z)").match),
-    ("squeue-json", re.compile(r"JobId=\d").match),
-    (
-        "sacct",
-        lambda line: import_module("simsched.workload.readers.sacct").delimiter_of(line) is not None,
-    ),
-)
-
-
-def _detect_json(head: str, lines: list[str]) -> str:
-    """Return the format that the keys at the top of a JSON document show, and those of its jobs."""
-    from simsched.formats.text.sniffing import outline
-
-    is_lines = lines[0].lstrip().startswith("{") and lines[0].rstrip().endswith("}")
-    keys = outline(lines[0] if is_lines and len(lines) > 1 else head)
-    if is_lines and (len(lines) > 1 or not keys.keys().isdisjoint(("shape", "jobspec", "file"))):
-        return "flux" if "t_submit" in keys else "jobs" if "jobs" in keys else "jsonl"
-    if "jobs" not in keys and any(keys.get(key, ("",))[0] == "[" for key in ("classes", "parts")):
-        return "model"
-    from simsched.formats.machines.recognition import jobs_look
-
-    return _JOBS_OF.get(jobs_look(keys), "jobs")
+    look = look_of(head, first=WORKLOAD)
+    if look is not None and look.reader:
+        return look.reader
+    if is_xml(head):
+        return "sss"
+    if is_json_lines(head):
+        return "jsonl"
+    return "swf" if ".swf" in name and head.lstrip()[:1] not in ("{", "[") else "jobs"

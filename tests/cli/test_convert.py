@@ -247,6 +247,10 @@ R = {
         "expiration": 0,
     },
 }
+HELIOS = """\
+job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time
+1,u1,vc1,8,64,1,COMPLETED,2020-04-01 00:00:00,2020-04-01 00:00:09,2020-04-01 00:10:00
+"""
 SWF = "; Version: 2.2\n; MaxProcs: 8\n" + "\n".join(
     f"{i} {i * 10} -1 60 2 -1 -1 2 120 -1 1 1 1 1 1 1 -1 -1" for i in range(1, 4)
 )
@@ -282,9 +286,9 @@ def test_no_file_is_named(run):
         (json.dumps(R), "r"),
         (SWF, "swf"),
         ("1 0 3 60 2 -1 -1 2 120 -1 1 1 1 1 1 1 -1 -1", "swf"),
-        ("<?xml version='1.0'?><graphml/>", "jgf"),
+        ("<?xml version='1.0'?><graphml/>", "cluster"),
         ("<Job/>", "sss"),
-        ('{"graph": {"nodes": [], "edges": []}}', "jgf"),
+        ('{"graph": {"nodes": [], "edges": []}}', "cluster"),
         ('{"properties": ["a"]}', "constraint"),
         ("and:\n- properties: [a]\n", "constraint"),
         ("version: 1\nresources: []\n", "auto"),
@@ -294,6 +298,17 @@ def test_no_file_is_named(run):
         ("- shape: slot/core\n", "workload"),
         ("JobIDRaw|Submit|State\n1|2024-01-01|COMPLETED\n", "workload"),
         ("", "auto"),
+        ('<!DOCTYPE topology SYSTEM "hwloc2.dtd">\n<topology version="2.0"/>', "cluster"),
+        ('{"jobs": 3, "parts": [{"shape": "core", "runtime": "1m"}]}', "workload"),
+        ("jobs: 3\nparts:\n- {shape: core, runtime: 1m}\n", "workload"),
+        ("kind: simsched queue\ntime: 0\nrunning: []\n", "queue"),
+        (" " * 300_000, "auto"),
+        (HELIOS, "workload"),
+        ("  - shape: slot=1/node\n    submit: 0\n", "workload"),
+        ("- shape: slot=1/node\r  submit: 0\r", "workload"),
+        ("name: CI\njobs:\n  build: {}\n", "workload"),
+        ('{"name": "x", "jobs": {"a": 1}}', "workload"),
+        ("name,size,colour\na,1,red\n", "auto"),
     ],
 )
 def test_kinds_are_told_by_content(text, kind):

@@ -74,6 +74,6 @@ def test_the_examples_are_in_style(tree):
     changed = [name for block in blocks(PAGE) for name in re.findall(r"^--- (\S+)", block.text, re.MULTILINE)]
     added = [block.file for block in blocks(PAGE) if block.file.startswith("simsched/")]
     command = [sys.executable, "-m", "ruff", "check", "--no-cache", *changed, *added]
-    assert len(command) == 11
+    assert len(command) == 12
     done = subprocess.run(command, cwd=tree, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout

@@ -33,6 +33,10 @@ class PlainSupply(GraphSupply):
     def next_fitting(self, queue, at):
         return at
 
+    def behind(self, queue, first):
+        jobs = queue.jobs()
+        return jobs[jobs != first]
+
     def candidates(self, jobs, shadow):
         yield from filter(self.could_start, jobs.tolist())
 

@@ -145,6 +145,36 @@ def records(result):
     return {name: list(map(str, column)) for name, column in result.jobs.items()}, result.log.text()
 
 
+def test_a_kept_shadow_tells_units_by_their_ids(tmp_path):
+    """A job may fit beside the first by numbers, on units whose ids are not free in the kept state."""
+    (tmp_path / "c.yaml").write_text(
+        "groups: [{name: n, count: 10, sockets: 2, cores: 4, gpus: 4, memory: 64 GiB, properties: [long]}]"
+    )
+    pairs = "slot=8/[core=2;memory=3{unit:GB}]"
+    rows = [
+        (230, pairs, 3000, 10, None), (230, "slot=3/core", 476, 223, "long"), (237, pairs, 301, 300, None),
+        (336, "slot=1-4/core", 300, 300, None), (336, "slot=3/core", 301, 300, "long"),
+        (441, pairs, 141, 140, None), (515, "slot=4/core", 146, 58, None),
+    ]  # fmt: skip
+    jobs = [
+        Job(
+            id=n,
+            submit=submit,
+            runtime=runtime,
+            duration=limit,
+            jobspec=Jobspec.from_shape(shape, duration=limit, constraint=constraint),
+            urgency=20 if n == 6 else 16,
+        )
+        for n, (submit, shape, limit, runtime, constraint) in enumerate(rows)
+    ]
+    found = simulate(
+        load_cluster(tmp_path / "c.yaml"), Workload(jobs=tuple(jobs), name="kept"),
+        queue_policy="easy", queue_options={"refresh": "when-blocked"}, order="lxf", match_policy="low",
+        candidates="actual",
+    )  # fmt: skip
+    assert found.jobs["start"].tolist() == [230, 230, 237, 336, 336, 537, 537]
+
+
 def check(seed, folder, monkeypatch, count):
     rng = random.Random(seed)
     cluster = drawn_cluster(rng, folder)

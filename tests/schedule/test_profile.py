@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from importlib.util import module_from_spec, spec_from_file_location
+from itertools import pairwise
 from math import inf, nextafter
 from pathlib import Path
 
@@ -163,8 +164,8 @@ class Case:
         return job
 
     def release(self, job):
-        claims = self.kernel.claim(job)
-        targets, whole, cells, units = (np.array(row) for row in claims)
+        ends, store = self.kernel.claim(job), np.array(self.kernel.store)
+        targets, whole, cells, units = (store[begin:end] for begin, end in pairwise(ends))
         self.free[cells] += units
         self.use[targets] -= 1
         self.held[whole] = 0
@@ -278,9 +279,8 @@ class Case:
             seconds = self.seconds()
             start, place = self.look(kind, seconds, plain.now, nextafter(plain.now, inf))
             if start == plain.now and self.demands[d].inner is None:
-                targets, copies, units = profile.placement()
-                assert self.kernel.place_on(kind, targets, copies, units)
-                assert self.kernel.placement(0)[2].tolist() == targets.tolist()
+                assert profile.place(kind)
+                assert self.kernel.placement(0)[2].tolist() == profile.placement()[0].tolist()
                 job = self.claim(kind, plain.now + seconds)
                 if not self.demands[d].whole:
                     found = plain.claims[f"running {job}"].units

@@ -4,5 +4,5 @@
 into records, which become facts together), so that everything behind the parsers is the same for all tools:
 `read` joins the facts of all files, names the properties of queues, and returns a `MachineDescription`, whose
 recipe `graph.build` makes into the resource graph.  Begin with `site_facts`.  Imports `formats.rfc`,
-`formats.text`, `formats.accounts` and `formats.cluster.recipe`.
+`formats.text`, `formats.machines.accounts` and `formats.cluster.recipe`.
 """

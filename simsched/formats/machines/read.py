@@ -248,7 +248,7 @@ def sort_out(given: Sequence[Path]) -> SiteInputs:
     FormatError
         for a folder without files, and a given file that cannot be read.
     """
-    from simsched.formats.accounts import looks_like_accounts
+    from simsched.formats.machines.accounts import looks_like_accounts
 
     found = SiteInputs()
     listed = [(path, file) for path in given for file in (_inside(path, found) if path.is_dir() else [path])]

@@ -8,12 +8,15 @@ commands in any order: `machine_parts` tells them apart.  All looks are linear i
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain, islice
+from textwrap import dedent
 from typing import TYPE_CHECKING
 
 from simsched.errors import FormatError, clip
 from simsched.formats.machines.slurm.config_keys import GLOBAL, NODE, PARTITION
-from simsched.formats.text.sniffing import HEAD, Outline, detect_kind, outline
+from simsched.formats.machines.slurm.sacct_header import delimiter_of
+from simsched.formats.text.sniffing import HEAD, Outline, begins_constraint, detect_kind, outline
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -51,11 +54,13 @@ class Look:
     """The likely format of a text.
 
     `role` is the kind of input that simsched reads it as, empty if it does not; `advice` says how it can.
+    `reader` is the reader of a workload (`simsched.workload.load.READERS`).
     """
 
     what: str
     role: str = ""
     advice: str = ""
+    reader: str = ""
 
 
 QUEUE_SNAPSHOT = Look("a queue snapshot, which simsched forecast takes")
@@ -69,24 +74,59 @@ def look_of(text: str, first: str = "") -> Look | None:
     >>> look_of("hello") is None
     True
     """
-    text = text.removeprefix("\ufeff")
-    begin = text[:HEAD].lstrip()[:1]
+    found: list[Look] = []
+    for look in _looks(text.lstrip("\ufeff")):
+        if first and look.role == first:
+            return look
+        found.append(look)
+    return found[0] if found else None
+
+
+def _looks(text: str) -> Iterator[Look]:
+    """Yield the formats that a text may have, those first that are found quickly."""
+    head = text[:HEAD]
+    begin = head.lstrip()[:1]
     if begin and begin in "{[":
-        found = list(_document_looks(outline(text)))
-        if detect_kind(text) != "json" or found:  # TOML begins with a bracket, too
-            return _of_role(found, first)
-    if _BATCH.match(text[:HEAD]):
-        return Look("a batch script or a command that submits a job", REQUEST, BATCH_ADVICE)
-    machines = [
-        Look(kind, WORKLOAD) if kind == SCONTROL_JOBS else Look(kind, CLUSTER, BESIDE.get(kind, ""))
-        for kind in machine_parts(text)
-    ]
+        found = [*_document_looks(outline(text), is_lines=is_json_lines(text))]
+        if not found and begins_constraint(text):
+            found = [CONSTRAINT]
+        yield from found
+        if found or detect_kind(text) != "json":  # TOML begins with a bracket, too
+            return
+    if _BATCH.match(head):
+        yield Look("a batch script or a command that submits a job", REQUEST, BATCH_ADVICE)
+        return
     if begin == "<":
-        return _of_role([*machines, *_matching(_XML, text[:HEAD])], first)
-    found = [*_matching((*LOGS.values(), *_OTHERS), text[:HEAD]), *machines, *_yaml_looks(text)]
-    return _of_role(found, first) or next(
-        (look for test in (_headless, _table) if (look := test(text[:HEAD])) is not None), None
+        yield from _machine_looks(text)
+        yield from _matching(_XML, head)
+        return
+    none = True
+    logs_and_tables = chain(_matching(_LOGS, head), _sacct(head), _matching(_TABLES, head))
+    for look in chain(logs_and_tables, _yaml_looks(text), _machine_looks(text)):
+        none = False
+        yield look
+    if none:
+        yield from islice(filter(None, (test(head) for test in (_headless, _bare_swf, _table))), 1)
+
+
+def is_json_lines(text: str) -> bool:
+    """Whether the first line of a text is a JSON object, and not its only line, or the entry of one job."""
+    lines = [line for line in text[:HEAD].splitlines() if line.strip()][:2]
+    first = lines[0].strip() if lines else ""
+    alone = len(lines) < 2
+    return (
+        first[:1] == "{"
+        and first[-1:] == "}"
+        and not (alone and outline(first).keys().isdisjoint(("shape", "jobspec", "file")))
     )
+
+
+def _machine_looks(text: str) -> Iterator[Look]:
+    for kind in machine_parts(text):
+        if kind == SCONTROL_JOBS:
+            yield Look(kind, WORKLOAD, reader="squeue-json")
+        else:
+            yield Look(kind, CLUSTER, BESIDE.get(kind, ""))
 
 
 def unrecognised(text: str, where: str | None, wanted: str, known: str) -> FormatError | None:
@@ -104,10 +144,6 @@ def unrecognised(text: str, where: str | None, wanted: str, known: str) -> Forma
     elif detect_kind(text) != "text" or not text[:HEAD].strip("\ufeff \t\r\n"):
         return None
     return FormatError(message, where=where, expected=known)
-
-
-def _of_role(found: list[Look], role: str) -> Look | None:
-    return next((look for look in found if role and look.role == role), found[0] if found else None)
 
 
 def _matching(looks: Iterable[tuple[Look, re.Pattern[str]]], head: str) -> Iterator[Look]:
@@ -162,32 +198,46 @@ _SLURM_ANSWERS = {
 
 
 _JOBS_OF = (
-    ("squeue --json", {"job_state", "tres_req_str"}),
-    ("jobs of Flux (flux jobs --json)", {"t_submit"}),
-    ("a Batsim workload", {"subtime"}),
-    ("a list of jobs (jobs.yaml)", {"shape", "jobspec", "file"}),
-    ("sacct --json", {"job_id", "association", "tres", "time", "time_limit"}),
+    (Look("squeue --json", WORKLOAD, reader="squeue-json"), {"job_state", "tres_req_str"}),
+    (Look("jobs of Flux (flux jobs --json)", WORKLOAD, reader="flux"), {"t_submit"}),
+    (Look("a Batsim workload", WORKLOAD, reader="batsim"), {"subtime"}),
+    (Look("a list of jobs (jobs.yaml)", WORKLOAD, reader="jobs"), {"shape", "jobspec", "file"}),
+    (
+        Look("sacct --json", WORKLOAD, reader="sacct-json"),
+        {"job_id", "association", "tres", "time", "time_limit"},
+    ),
 )
-"""Keys of the jobs of a document, any of which tells its format."""
+"""Format of a JSON document → keys of its jobs, any of which tells it."""
+_SQUEUE, _FLUX, _BATSIM, _JOBS, _SACCT_JSON = (look for look, _ in _JOBS_OF)
+_MODEL = Look("a model of jobs", WORKLOAD, reader="model")
+CONSTRAINT = Look("a constraint (RFC 31)", REQUEST)
 
 
-def jobs_look(keys: Outline) -> str:
-    """Return the format of the jobs of a JSON document; empty if there are none.
+def jobs_look(keys: Outline) -> Look | None:
+    """Return the format of the jobs of a JSON document; None if there are none.
 
-    >>> jobs_look(outline('{"jobs": [{"job_id": 1, "job_state": ["PENDING"]}]}'))
+    >>> jobs_look(outline('{"jobs": [{"job_id": 1, "job_state": ["PENDING"]}]}')).what
     'squeue --json'
     """
     listed = keys.get("jobs", keys.get("", ("", frozenset())))
     inner = listed[1] if listed[0] == "[" else keys.keys()
-    found = next((what for what, some in _JOBS_OF if not some.isdisjoint(inner)), "")
-    if not found and {"nb_res", "profiles"} <= keys.keys():
-        return "a Batsim workload"
-    if not found and listed[0] == "[" and {"meta", "errors", "last_update"} & keys.keys():
-        return "squeue --json"  # a queue without jobs
-    return found if listed[0] == "[" or found.startswith(("jobs of Flux", "a list")) else ""
+    found = next((look for look, some in _JOBS_OF if not some.isdisjoint(inner)), None)
+    if found is None and {"nb_res", "profiles"} <= keys.keys():
+        return _BATSIM
+    if found is None and listed[0] == "[" and {"meta", "errors", "last_update"} & keys.keys():
+        return _SQUEUE  # a queue without jobs
+    if found is None and "jobs" in keys and listed[0] == "[":
+        return _JOBS
+    return found if listed[0] == "[" or found in (_FLUX, _JOBS) else None
 
 
-def _document_looks(keys: Outline) -> Iterator[Look]:
+def is_model(keys: Outline) -> bool:
+    """Whether a document is a mix or the model of a log: it has parts or classes, and no list of jobs."""
+    parts, classes, jobs = (keys.get(key, ("",))[0] for key in ("parts", "classes", "jobs"))
+    return "[" in (parts, classes) and jobs != "["
+
+
+def _document_looks(keys: Outline, *, is_lines: bool) -> Iterator[Look]:
     kind = document_kind(keys)
     if kind:
         yield Look(kind, CLUSTER)
@@ -200,8 +250,10 @@ def _document_looks(keys: Outline) -> Iterator[Look]:
     if {"resources", "tasks"} <= keys.keys() or {"resources", "tasks"} <= keys.get("", ("", frozenset()))[1]:
         yield Look("a jobspec (RFC 14)", REQUEST)
     jobs = jobs_look(keys)
-    if jobs:
-        yield Look(jobs, WORKLOAD)
+    if is_model(keys):
+        yield _MODEL
+    elif jobs is not None:
+        yield replace(jobs, reader="jsonl") if jobs == _JOBS and is_lines and "jobs" not in keys else jobs
     if keys.get("Jobs", ("", ()))[0] == "{":
         yield Look("qstat -f -F json", advice="the accounting logs of PBS are read")
     if "kind" in keys and {"running", "waiting"} & keys.keys():
@@ -229,7 +281,7 @@ _STARTS = re.compile(
     | (?P<switch>[ \t]*+(?:SwitchName|BlockName)[ \t]*=)
     | (?P<include>[ \t]*+Include[ \t]+\S)
     | (?P<setting>[ \t]*+(?P<key>[A-Za-z]\w*)(?P<index>\[\d+\])?(?P<blank>[ \t]*)=)
-    | (?P<dump>(?:Cluster|Parent|Account|User|QOS)\ -\ ')
+    | (?P<dump>(?i:Cluster|ClusterName|Parent|Account|User|QOS)[ \t]*-[ \t]*['\"]?\w[^:\n]*(?::\w|\s*\Z))
     | (?P<sacctmgr>[ \t]*+{_ACCTMGR})
     | (?P<qmgr>[ \t]*+(?:create|set|unset)[ \t]+(?:queue|server|node|hook|sched|resource)\b)
     | (?P<list>(?=[^\n]*[ \t](?:NCORES|LIST)\b){_COLUMNS})
@@ -419,56 +471,78 @@ _INSTEAD = {
 _COMMENTS = r"(?:[ \t]*+(?:#[^\r\n]*+)?[\r\n])*+[ \t]*+"
 # Of GWF, numbers up to the status, then names; the 19th of them is the structure of the job.
 _GWF = r"\d+(?:[ \t]+-?\d+(?:\.\d+)?){10}(?:[ \t]+\S+){7}[ \t]+(?:UNITARY|-1|[A-Z]\S*)(?:[ \t]+\S+){8}"
-LOGS = {
-    kind: (Look(what, WORKLOAD), re.compile(_COMMENTS + record))
-    for kind, what, record in (
-        ("gwf", "the Grid Workload Format", _GWF),
-        ("pbs", "a PBS accounting log", r"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d;[A-Za-z];"),
-        ("lsf", "LSF accounting (lsb.acct)", r'"[A-Z_]+" "\d+(?:\.\d+)*" \d{9,} '),
-        ("sge", "SGE accounting", r"(?:[^:\n]*:){5}\d+:[^:\n]*:[^:\n]*:(?:\d+:){3}(?:[^:\n]*:){25}"),
-    )
-}
-"""Format of logs → its look, and its first record, which comments may be before."""
-_OTHERS = tuple(
-    (Look(what, role, _INSTEAD.get(what, "")), re.compile(pattern))
-    for what, role, pattern in (
-        ("an SWF trace", WORKLOAD, r"\s*;\s*\w+\s*:|\s*(?:-?\d+(?:\.\d+)?[ \t]+){17}-?\d"),
-        ("sacct", WORKLOAD, r'(?i)(?=[^\n]*\bjobid(?:raw)?"?[|,;\t^~@#])[^\n]*\bsubmit\b'),
-        ("squeue's table", "", r"\s*JOBID\b[^\n]*\b(?:ST|STATE|NODELIST)\b"),
-        ("sinfo's table", "", _SINFO),
-        (PBS_SCRIPT, "", r"(?s)(?:#![^\n]*\n)?(?:[ \t]*(?:#[^\n]*)?\n){0,50}?#(?:PBS|BSUB)[ \t]+-"),
-        (IN_COLUMNS, "", r"[ \t]*(?:Name|Cluster|Account)[ \t][^\n]*\n-[- \t\r]*\n"),
+_SWF, _SACCT = Look("an SWF trace", WORKLOAD, reader="swf"), Look("sacct", WORKLOAD, reader="sacct")
+_LOGS = (
+    *(
+        (Look(what, WORKLOAD, reader=kind), re.compile(_COMMENTS + record))
+        for kind, what, record in (
+            ("gwf", "the Grid Workload Format", _GWF),
+            ("pbs", "a PBS accounting log", r"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d;[A-Za-z];"),
+            ("lsf", "LSF accounting (lsb.acct)", r'"[A-Z_]+" "\d+(?:\.\d+)*" \d{9,} '),
+            ("sge", "SGE accounting", r"(?:[^:\n]*:){5}\d+:[^:\n]*:[^:\n]*:(?:\d+:){3}(?:[^:\n]*:){25}"),
+        )
+    ),
+    (_SWF, re.compile(r"\s*;\s*\w+\s*:|\s*(?:-?\d+(?:\.\d+)?[ \t]+){17}-?\d")),
+)
+"""Formats of logs, and their first records, which comments may be before."""
+_TABLES = tuple(
+    (Look(what, "", _INSTEAD.get(what, "")), re.compile(pattern))
+    for what, pattern in (
+        ("squeue's table", r"\s*JOBID\b[^\n]*\b(?:ST|STATE|NODELIST)\b"),
+        ("sinfo's table", _SINFO),
+        (PBS_SCRIPT, r"(?s)(?:#![^\n]*\n)?(?:[ \t]*(?:#[^\n]*)?\n){0,50}?#(?:PBS|BSUB)[ \t]+-"),
+        (IN_COLUMNS, r"[ \t]*(?:Name|Cluster|Account)[ \t][^\n]*\n-[- \t\r]*\n"),
     )
 )
 
 
-def log_kind(head: str) -> str:
-    """Return the format in `LOGS` that the beginning of a text shows; empty if it is none of them."""
-    return next((kind for kind, (_, record) in LOGS.items() if record.match(head)), "")
+def _sacct(head: str) -> Iterator[Look]:
+    line = next((line for line in head.splitlines() if line.strip()), "")
+    if line[:1] not in "{[" and "=" not in line and delimiter_of(line) is not None:  # no record of scontrol
+        yield _SACCT
 
 
+_SSS = Look("SSS Job Objects", WORKLOAD, reader="sss")
 _XML = (
     (Look("GRUG", CLUSTER), re.compile(r"(?s)[^\0]*?<graphml\b")),
-    (Look("SSS Job Objects", WORKLOAD), re.compile(r"(?s)[^\0]*?<(?:\w+:)?(?:Job|Jobs|JobGroup)\b")),
+    (
+        Look("SSS Job Objects", WORKLOAD, reader="sss"),
+        re.compile(r"(?s)[^\0]*?<(?:\w+:)?(?:Job|Jobs|JobGroup)\b"),
+    ),
 )
 _YAML_KEY = re.compile(r"(?m)^(- *+(?:\{ *+)?)?[\"']?([A-Za-z_][\w.-]*)[\"']?[ \t]*:(?=\s|$)")
+_MODEL_KEY = re.compile(r"(?m)^(?:parts|classes)\s*:")
+"""A line of a model of jobs, unless one of `_JOBS_KEY` is before it."""
+_JOBS_KEY = re.compile(r"(?m)^(?:jobs\s*:\s*(?:#.*)?$|-)")
 _YAML_JOB = re.compile(
     r"(?m)^(?:[^\n]*?[{,])?[ \t]*+(?:- *+)?[\"']?(?:shape|jobspec|file|procs)[\"']?[ \t]*:(?=\s|$)"
+    r"|^jobs[ \t]*:[ \t]*\[\s*\]"
 )
 
 
 def _yaml_looks(text: str) -> Iterator[Look]:
     """Yield the formats that the keys at the top of a YAML text show."""
+    if "\r" in text:
+        text = "\n".join(text.splitlines())
+    if text.lstrip("\n")[:1] in (" ", "\t"):  # as a whole
+        text = dedent(text)
     found = [(bool(key[1]), key[2]) for key in _YAML_KEY.finditer(text)]
     top = {key for listed, key in found if not listed}
+    if not top.isdisjoint(("execution", "R_lite")):
+        yield Look(R, CLUSTER)
     if "groups" in top:
         yield Look("a cluster recipe", CLUSTER)
     if {"resources", "tasks"} <= top:
         yield Look("a jobspec (RFC 14)", REQUEST)
-    if "kind" in top and re.search(r"(?m)^kind[ \t]*:[ \t]*[\"']?simsched queue", text):
+    model = _MODEL_KEY.search(text)
+    if model is not None and _JOBS_KEY.search(text, 0, model.start()) is None:
+        yield _MODEL
+    elif "kind" in top and re.search(r"(?m)^kind[ \t]*:[ \t]*[\"']?simsched queue", text):
         yield QUEUE_SNAPSHOT
     elif ("jobs" in top or any(listed for listed, _ in found)) and _YAML_JOB.search(text):
-        yield Look("a list of jobs (jobs.yaml)", WORKLOAD)
+        yield _JOBS
+    if begins_constraint(text):
+        yield CONSTRAINT
 
 
 _STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d|\b(?:COMPLETED|FAILED|TIMEOUT|CANCELLED)\b")
@@ -483,6 +557,13 @@ def _headless(head: str) -> Look | None:
     if re.match(r"\w*(?:\|[^|]*){4}", line) and re.search(r"\|(?:\||\d)", line):
         return Look("a table of Slurm without its header line", advice="print it without -n (--noheader)")
     return None
+
+
+_BARE_SWF = re.compile(r"\s*(?:;|(?:-?\d[-+.\deE]*[ \t]+){10}-?\d)")
+
+
+def _bare_swf(head: str) -> Look | None:
+    return _SWF if _BARE_SWF.match(head) else None
 
 
 _COLUMN = re.compile(r"[A-Za-z_][\w .()/-]*")

@@ -263,7 +263,6 @@ class CaretError(FormatError):
     def __init__(
         self,
         message: str,
-        *,
         where: str | None = None,
         expected: str | None = None,
         text: str = "",
@@ -272,6 +271,7 @@ class CaretError(FormatError):
         super().__init__(message, where=where, expected=expected)
         self.text = text
         self.position = position
+        self.args = (*self.args, text, position)  # of which simpy and pickle make a copy
 
     def _placed(self, where: str) -> Self:
         found = super()._placed(where)

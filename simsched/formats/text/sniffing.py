@@ -67,15 +67,22 @@ def is_xml(text: str) -> bool:
     >>> is_xml("  <Job/>"), is_xml("core=4")
     (True, False)
     """
-    return text[:100].lstrip("\ufeff \t\r\n").startswith("<")
+    return re.match(r"[\ufeff \t\r\n]*<[?!\w]", text) is not None  # ``<<`` is a key of YAML
 
 
-_OPERATOR = re.compile(r"\s*(?:properties|hostlist|ranks|and|or|not):(?:\s|\Z)")
+_OPERATOR = re.compile(
+    r"""[\ufeff\s]*+\{?\s*+["']?(?:properties|hostlist|ranks|and|or|not)["']?:(?=[\s"'\[{]|\Z)"""
+)
+
+
+def begins_constraint(text: str) -> bool:
+    """Whether the first key of a document is an operator of RFC 31."""
+    return _OPERATOR.match(text) is not None
 
 
 def is_constraint_document(text: str) -> bool:
     """Whether the text of a constraint is an RFC 31 object in JSON or YAML, and not the text of RFC 35."""
-    return text.lstrip("\ufeff \t\r\n")[:1] == "{" or _OPERATOR.match(text) is not None
+    return text.lstrip("\ufeff \t\r\n")[:1] == "{" or begins_constraint(text)
 
 
 HEAD = 65_536

@@ -23,6 +23,8 @@ cdef class FreeRuns:
     cpdef long long release(self, selection) except? -1
     cdef _count(self, long long units)
 
+@cython.locals(end=cython.Py_ssize_t, middle=cython.Py_ssize_t)
+cdef Py_ssize_t first_at_least(list runs, long long number, Py_ssize_t begin) except -1
 @cython.locals(found=cython.longlong)
 cpdef long long whole(long long low, long long high, long long each) noexcept
 @cython.locals(

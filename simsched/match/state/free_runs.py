@@ -7,7 +7,6 @@ runs (`run_selection`). Like the kernel this file is plain Python, and is compil
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from itertools import pairwise
 from sys import maxsize
 from typing import TYPE_CHECKING, Any
@@ -90,7 +89,7 @@ class FreeRuns:
         at = 0
         for i in range(0, len(found), 2):
             low, high = found[i], found[i + 1]
-            at = bisect_left(runs, low, at)
+            at = first_at_least(runs, low, at)
             before, behind = at & 1 == 1, runs[at + (at & 1)] == high  # whether free units are next to it
             if each > 1:
                 start = runs[at - 1] if before else low
@@ -127,6 +126,18 @@ class FreeRuns:
                 free[low:high] = True
         assert free.all()
         return idle
+
+
+def first_at_least(runs: list[int], number: int, begin: int) -> int:
+    """Return the place of the first number, from a place on, that is not less: a compiled `bisect_left`."""
+    end = len(runs)
+    while begin < end:
+        middle = (begin + end) // 2
+        if runs[middle] < number:
+            begin = middle + 1
+        else:
+            end = middle
+    return begin
 
 
 def whole(low: int, high: int, each: int) -> int:

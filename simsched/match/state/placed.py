@@ -26,12 +26,15 @@ class PlacedKind(NamedTuple):
         (`WordTables.places`), and the words in a row of its table (0: it has none).
     tabled : whether the types whose units have names have tables.
     all_named : whether all types have tables.
+    core, gpu : which draws are of cores and of gpus; -1: none.
     """
 
     request: Request
     draws: Sequence[tuple[PoolType, int, int]]
     tabled: bool
     all_named: bool
+    core: int
+    gpu: int
 
 
 class Placed(LazySelection, eq=False, gc=False):
@@ -103,5 +106,5 @@ class Placed(LazySelection, eq=False, gc=False):
 
     def sizes(self) -> tuple[int, int, int, int]:
         """Return how many nodes, cores, gpus and slots there are."""
-        counts = self.counts
-        return len(self.targets), counts.get("core", 0), counts.get("gpu", 0), self.kind.request.slots
+        kind, units = self.kind, [*self.sums, 0]
+        return len(self.targets), units[kind.core], units[kind.gpu], kind.request.slots

@@ -8,6 +8,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from simsched import human
+from simsched.declare.answers import rounded
 from simsched.report.columns import RESULTS
 from simsched.report.metrics import metrics as m
 from simsched.report.metrics.fairness import jain_of_users
@@ -214,10 +215,4 @@ class RunFigures(dict[str, float]):
 
 def summary_text(figures: Mapping[str, float]) -> str:
     """Return the text of ``summary.json``; a figure that is not finite is null."""
-    plain = {name: rounded(value) if math.isfinite(value) else None for name, value in figures.items()}
-    return json.dumps(plain, indent=1) + "\n"
-
-
-def rounded(value: float) -> float:
-    """Return a figure with the digits that ``summary.json`` has."""
-    return int(value) if float(value).is_integer() else float(f"{value:.12g}")
+    return json.dumps(rounded(dict(figures), 12, whole=True), indent=1) + "\n"

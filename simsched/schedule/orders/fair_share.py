@@ -7,16 +7,17 @@ itself, without a tree.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from dataclasses import dataclass, field
-from math import exp2, expm1, floor, inf, log
-from typing import TYPE_CHECKING, Any, Protocol
+from math import exp2, floor, inf, log
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from simsched.cycles import find_cycle
 from simsched.errors import ConfigError, did_you_mean
-from simsched.formats.accounts import PARENT, ROOT, AccountRow
+from simsched.formats.machines.accounts import PARENT, ROOT, AccountRow
 from simsched.match.kernel import view
 from simsched.schedule.orders.ranking import by_keys
 
@@ -275,6 +276,7 @@ class UsageLedger:
         self._turn = 0
         self._waiting: list[tuple[float, int, float, float | None]] = []
         """Charges that are not in the sums yet: time, node, rate, and the begin of a job that ends."""
+        self._usage: Any = view(np.zeros(len(usage)))
         self._set_sums(np.array(usage, dtype=np.float64), np.zeros(len(usage)), np.zeros(len(usage)))
         self._due = self._next_change()
 
@@ -287,22 +289,20 @@ class UsageLedger:
         """Stop charging a node for a job that began at `begin` and ends now."""
         self._waiting.append((now, node, rate, begin))
 
-    def magnified(self, time: float) -> Floats:
-        """Return the usage of each node times a factor that is the same for all; charges at `time` included.
+    def magnified(self, time: float) -> Any:
+        """Return the usage of each node times a factor that is the same for all; until the next call.
 
-        No later time may have been asked for.
+        Charges at `time` are included. No later time may have been asked for.
         """
         self._take(time)
-        grown, found = self._grown(time), np.zeros(len(self._rate))
-        usage: Any = view(found)
-        rate, known = self._rate, self._known
-        for node in range(len(usage)):
-            usage[node] = rate[node] * grown + known[node]
-        return found
+        grown, usage, rate, known = self._grown(time), self._usage, self._rate, self._known
+        for node in range(len(usage)):  # the rest of a difference of sums is not usage
+            usage[node] = max(rate[node] * grown + known[node], 0.0)
+        return usage
 
     def usage(self, time: float) -> Floats:
-        """Return the usage of each node; as `magnified`."""
-        found = self.magnified(time)
+        """Return the usage of each node."""
+        found = np.array(self.magnified(time))
         return found * exp2((self._origin - time) / self.half_life) if self._scale else found
 
     def _take(self, time: float) -> None:
@@ -328,12 +328,12 @@ class UsageLedger:
             self._rate[node] += rate
             begun[node] += rate * self._grown(now)
         else:
-            begin = max(begin, self._turn * self.reset) if self._turn else begin
+            start = max(begin, self._turn * self.reset) if self._turn else begin
             if self.at_end:
                 magnified = exp2((now - self._origin) / self.half_life) if self._scale else 1.0
-                done[node] += rate * (now - begin) * magnified
+                done[node] += rate * (now - start) * magnified
             else:
-                before = rate * self._grown(begin)
+                before = rate * self._grown(start)
                 done[node] += rate * self._grown(now) - before
                 self._rate[node] -= rate
                 # The sum of no rates is 0, since rates are whole numbers, and no rounding stays behind.
@@ -343,7 +343,7 @@ class UsageLedger:
     def _grown(self, time: float) -> float:
         """Return g(t) from the present origin, which may lie after `time`."""
         since = time - self._origin
-        return self._scale * expm1(since / self._scale) if self._scale else since
+        return self._scale * math.expm1(since / self._scale) if self._scale else since
 
     def _next_change(self) -> float:
         """Return a time before which `_advance` need not be called."""
@@ -395,28 +395,21 @@ _DROPPED = 22
 """The bits of a level fair share that do not count: it has 52 behind its first."""
 _HALF = 1 << (_DROPPED - 1)
 _RANK = 44
-"""The bits below the rank of the account in the key of a user."""
+"""The bits below the rank of the entry above in the key of an entry."""
 
 
-class FairShareRule(Protocol):
+class FairShareRule:
     """Turns the usage of a tree into factors."""
 
-    def shares(self, own: Floats) -> FairShares:
-        """Return the factors of users, from 0 to 1, for this usage.
+    def factors(self, own: Any) -> Any:
+        """Return the factors of users, from 0 to 1, by their nodes, for this usage; until the next call.
 
         own : the usage of each node without that of the nodes below, in any unit.
         """
-
-
-class FairShares:
-    """The factors of users, by their nodes."""
-
-    def of(self, node: int) -> float:
-        """Return the factor of a user."""
         raise NotImplementedError
 
 
-class RankedTree:
+class RankedTree(FairShareRule):
     """Fair tree, and the weighted tree unless users and accounts tie (`ties_across`).
 
     Fair tree (Slurm, `fair_tree.shtml`): siblings are compared by their level fair share, their part of the
@@ -425,16 +418,13 @@ class RankedTree:
     and the highest user of an account shares the rank of a user who ties with the account. The weighted tree
     of flux-accounting (`fair-share.rst`) is the same walk, in which a user and an account do not tie.
 
-    Each node has a whole number as its key, the least first.  Level by level, accounts are replaced by their
-    rank in the walk, which becomes the upper part of the keys below.  So in the end the keys of users
-    are in the order of the walk, and the rank of a user is the number of lesser keys.
+    The walk goes down the tree a depth at a time. A user beside accounts goes down with them, so that the
+    last depth has all users. Siblings are sorted by insertion from their order at the last call, which
+    differs little.
     """
 
     def __init__(self, tree: AccountTree, *, ties_across: bool = True) -> None:
         self._across = ties_across
-        users = np.flatnonzero(tree.is_user)
-        self._first_user = len(tree) - len(users)
-        self._factors: Any = view(1.0 - np.arange(len(users) + 1) / max(1, len(users)))
         self._parents, self._charged = view(tree.parents), view(tree.charged)
         norm = _part_of_siblings(tree)
         inherits = np.isnan(tree.shares)
@@ -443,130 +433,117 @@ class RankedTree:
         by_share[inherits] = 0.0
         by_share[(norm == 0) & ~inherits] = inf
         self._by_share: Any = view(by_share)
-        self._is_account = view((~tree.is_user).astype(np.int64))
-        self._paths = _paths(tree, users)
-        self._levels = _distinct(self._paths)
-        """For each depth but that of the users: its nodes, and the place of each in the depth above."""
-        self._above = self._levels.pop()[1] if self._levels else np.zeros(0, dtype=np.int64)
+        self._sums: Any = view(np.zeros(len(tree)))
+        level = np.zeros(len(tree))
+        self._level: Any = view(level)
+        # The bits of positive floats are ordered as the floats are. No method both writes `_level` and reads
+        # `_bits`: compiled, it might read first.
+        self._bits: Any = view(level.view(np.int64))
+        self._factors: Any = view(np.zeros(len(tree)))
+        users = np.flatnonzero(tree.is_user)
+        self._of_rank: Any = view(1.0 - np.arange(len(users) + 1) / max(1, len(users)))
+        depths = [(np.zeros(1, dtype=np.int64), users[:0]), *_distinct(_paths(tree, users))]
+        begins = np.cumsum([0, *(len(nodes) for nodes, _ in depths)])
+        self._begins = view(begins)
+        self._nodes = view(np.concatenate([nodes for nodes, _ in depths]))
+        """The nodes of each depth, from the root on: an entry is a node at a depth."""
+        above = np.concatenate([users[:0], *(depths[at][1] + begins[at - 1] for at in range(1, len(depths)))])
+        self._above = view(np.concatenate([np.zeros(1, dtype=np.int64), above]))
+        """The entry above each."""
+        entries = len(self._nodes)
+        self._below = view(np.bincount(above, minlength=entries))
+        """The number of entries below each."""
+        self._is_account = view((~tree.is_user[np.asarray(self._nodes)]).astype(np.int64))
+        self._order = view(np.arange(entries))
+        """The entries of each depth in the order of the walk, and so are the keys."""
+        self._keys, self._before, self._first, self._ranks, self._tied = (
+            view(np.zeros(entries, dtype=np.int64)) for _ in range(5)
+        )
 
-    def shares(self, own: Floats) -> FairShares:
-        """Return rank / number of users of users."""
-        keys = self._ranking(own)
-        in_order = keys.copy()
-        in_order.sort()
-        return RankedShares(keys, in_order, self._factors, self._first_user)
+    def factors(self, own: Any) -> Any:
+        """Return rank / number of users."""
+        self._compare(own)
+        for depth in range(1, len(self._begins) - 1):
+            self._sort(self._begins[depth - 1], self._begins[depth], self._begins[depth + 1])
+            self._rank(self._begins[depth], self._begins[depth + 1])
+        return self._factors
 
-    def _ranking(self, own: Floats) -> Integers:
-        """Return a key for each user, in the order of the walk."""
-        keys = self._keys(own)
-        found = keys[self._first_user :]  # users have the highest numbers
-        if self._levels:
-            ranks = self._walk_accounts(view(keys))
-            if ranks is None:
-                return self._walk((keys << 1) + np.asarray(self._is_account))
-            ranks <<= _RANK
-            found += ranks[self._above]
-        return found
+    def _compare(self, own: Any) -> None:
+        """Find the level fair share of each node, upside down: of siblings, the least goes first.
 
-    def _keys(self, own: Floats) -> Integers:
-        """Return usage over shares as a whole number for each node: of siblings, the least goes first.
-
-        Usage is that of a node and all nodes below it, as a part of the usage of the node above.
+        It is usage over shares. Usage is that of a node and all nodes below it, as a part of the usage of the
+        node above.
         """
-        totals, level = own.copy(), np.zeros(len(own))
-        sums: Any = view(totals)
-        values: Any = view(level)
-        parents, charged, by_share = self._parents, self._charged, self._by_share
-        last = inf
-        for node in range(len(sums) - 1, 0, -1):  # a node follows the one above it
-            sums[charged[node]] += sums[node]
+        sums, level = self._sums, self._level
+        parents, charged, by_share, last = self._parents, self._charged, self._by_share, inf
+        sums[:] = own
+        up = -1
+        for node in range(len(sums) - 1, 0, -1):  # a node follows the one above it, and mostly a sibling
+            if charged[node] != up:
+                up = charged[node]
+                total = sums[up]
+            total += sums[node]
+            sums[up] = total
         for node in range(len(sums)):
             above = sums[parents[node]]
             if by_share[node] == last:
-                values[node] = last
+                level[node] = last
             elif above > 0:
-                values[node] = sums[node] / above * by_share[node]
-        # The bits of positive floats are ordered as the numbers are.
-        found = level.view(np.int64)
-        bits = view(found)
-        for node in range(len(bits)):
-            bits[node] = (bits[node] + _HALF) >> _DROPPED
-        return found
-
-    def _walk_accounts(self, keys: memoryview[int]) -> Integers | None:
-        """Return the ranks of the lowest accounts of the walk; None if a user ties with an account."""
-        is_account, found = self._is_account, np.zeros(1, dtype=np.int64)
-        for nodes, places in self._levels:
-            above, numbers, at_above = view(found), view(nodes), view(places)
-            mine, found = np.zeros(len(numbers), dtype=np.int64), np.zeros(len(numbers), dtype=np.int64)
-            column, ranks, rank = view(mine), view(found), 0
-            for at in range(len(numbers)):
-                node = numbers[at]
-                column[at] = (above[at_above[at]] << _RANK) + (keys[node] << 1) + is_account[node]
-            order = view(mine.argsort())
-            for at in range(1, len(order)):
-                before = column[order[at - 1]]
-                step = column[order[at]] - before
-                if step == 1 and self._across and before % 2 == 0:
-                    return None
-                if step:
-                    rank += 1
-                ranks[order[at]] = rank
-        return found
-
-    def _walk(self, keys: Integers) -> Integers:
-        """Return the keys of users from those of all nodes: their first places in the sorted paths."""
-        columns = keys[self._paths]
-        order = np.lexsort(columns[::-1])
-        columns = columns[:, order]
-        before, here = columns[:, :-1], columns[:, 1:]
-        differs = before != here
-        at, each = differs.argmax(axis=0), np.arange(len(order) - 1)
-        # A user (even) and the account after it (odd) differ by one if their values are equal.
-        tied = ~differs.any(axis=0)
-        if self._across:
-            tied |= (here[at, each] - before[at, each] == 1) & (before[at, each] % 2 == 0)
-        first = np.arange(len(order))
-        first[1:][tied] = 0
-        np.maximum.accumulate(first, out=first)
-        found = np.empty(len(order), dtype=np.int64)
-        found[order] = first
-        return found
-
-
-class RankedShares(FairShares):
-    """The factors of users: `factors` by how many of the keys, which are also there `in_order`, are less."""
-
-    def __init__(self, keys: Integers, in_order: Integers, factors: memoryview[float], first: int) -> None:
-        self._keys, self._in_order = view(keys), view(in_order)
-        self._factors, self._first = factors, first
-
-    def of(self, node: int) -> float:
-        """Return the factor of a user."""
-        key, low, high = self._keys[node - self._first], 0, len(self._in_order)
-        while low < high:
-            middle = (low + high) // 2
-            if self._in_order[middle] < key:
-                low = middle + 1
+                level[node] = sums[node] / above * by_share[node]
             else:
-                high = middle
-        found: float = self._factors[low]
-        return found
+                level[node] = 0.0
+
+    def _sort(self, above: int, begin: int, end: int) -> None:
+        """Sort a depth, from `begin` to `end`, by the ranks of the depth above, which begins at `above`."""
+        order, keys, before, first = self._order, self._keys, self._before, self._first
+        entry_above, below, nodes, bits = self._above, self._below, self._nodes, self._bits
+        is_account, ranks = self._is_account, self._ranks
+        at, up, rank = begin, -1, 0
+        for place in range(above, begin):
+            entry = order[place]
+            first[entry] = at
+            at += below[entry]
+        for place in range(begin, end):
+            entry = order[place]
+            if entry_above[entry] != up:  # mostly it is a sibling
+                up = entry_above[entry]
+                at, rank = first[up], ranks[up] << _RANK
+            before[at] = entry
+            level = (bits[nodes[entry]] + _HALF) >> _DROPPED
+            keys[at] = rank + (level << 1) + is_account[entry]
+            at += 1
+            first[up] = at
+        for place in range(begin, end):
+            entry, key, at = before[place], keys[place], place
+            while at > begin and keys[at - 1] > key:
+                keys[at], order[at] = keys[at - 1], order[at - 1]
+                at -= 1
+            keys[at], order[at] = key, entry
+
+    def _rank(self, begin: int, end: int) -> None:
+        """Rank a sorted depth by place; equal keys share a rank, and a tie lasts down to the users."""
+        order, keys, ranks, tied, above = self._order, self._keys, self._ranks, self._tied, self._above
+        nodes, of_rank, found = self._nodes, self._of_rank, self._factors
+        has_users = end == len(order)
+        before, rank, factor, ties = -1, 0, 0.0, False
+        for place in range(begin, end):
+            entry, key = order[place], keys[place]
+            if key != before:
+                if key >> _RANK != before >> _RANK:  # the first below an account
+                    ties = tied[above[entry]] != 0
+                else:  # a user (even) and the account after it (odd) differ by one if their values are equal
+                    ties = self._across and key - before == 1 and before % 2 == 0
+                if not (ties and has_users):
+                    rank = place - begin
+                    factor = of_rank[rank]  # no depth has more entries than users
+                before = key
+            if has_users:
+                found[nodes[entry]] = factor
+            else:
+                ranks[entry], tied[entry] = rank, ties
 
 
-class ListedShares(FairShares):
-    """The factors of users as an array by node."""
-
-    def __init__(self, factors: Floats) -> None:
-        self._by_node: Any = view(factors)
-
-    def of(self, node: int) -> float:
-        """Return the factor of a user."""
-        found: float = self._by_node[node]
-        return found
-
-
-class ClassicFairShare:
+class ClassicFairShare(FairShareRule):
     """Slurm's factor before fair tree (`classic_fair_share.shtml`).
 
     It is 2^(-UE / S / dampening), UE the effective usage, S the norm shares.
@@ -583,13 +560,10 @@ class ClassicFairShare:
             self._shares[level] = np.where(inherits[level], above, above * self._part[level])
         self._inherits = inherits
 
-    def shares(self, own: Floats) -> FairShares:
-        """Return the factors of users."""
-        return ListedShares(self._factors(own))
-
-    def _factors(self, own: Floats) -> Floats:
+    def factors(self, own: Any) -> Any:
+        """Return the factors of all nodes."""
         tree = self._tree
-        totals = tree.totals(own)
+        totals = tree.totals(np.asarray(own))
         used = totals / totals[0] if totals[0] > 0 else np.zeros(len(tree))
         effective = np.ones(len(tree))
         for depth, level in enumerate(tree.levels):
@@ -602,8 +576,7 @@ class ClassicFairShare:
             effective[level[mine]] = above[mine]
         with np.errstate(divide="ignore", invalid="ignore"):
             exponents = effective / self._shares / self._dampening
-            found: Floats = np.where(self._shares > 0, 2.0**-exponents, 0.0)
-        return found
+            return view(np.where(self._shares > 0, 2.0**-exponents, 0.0))
 
 
 def _part_of_siblings(tree: AccountTree) -> Floats:

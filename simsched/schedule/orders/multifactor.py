@@ -6,8 +6,8 @@ and with a `period` only at multiples of it, as in Slurm (PriorityCalcPeriod).
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
-from math import floor
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,12 +22,14 @@ if TYPE_CHECKING:
 
     from simsched.arrays import Floats, Integers
     from simsched.schedule.job_table import JobTable
-    from simsched.schedule.orders.fair_share import AccountTree, FairShares
+    from simsched.schedule.orders.fair_share import AccountTree
     from simsched.schedule.orders.priority_rules import PriorityRules
 
 
 #: A sum that is this little below a whole number is that number: its terms were added in some order.
 SLACK = 1e-6
+UNKNOWN = float("nan")
+"""A time that equals no time."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,13 +75,16 @@ class Multifactor:
             for factor in rules.factors
             if factor.kind == "fair-share" and factor.weight
         ]
+        self._rounds = rules.rounding != "none"
         self._slack = {"none": 0.0, "down": SLACK, "nearest": 0.5 + SLACK}[rules.rounding]
+        self._least, self._most = rules.least, rules.most
         self.enroll(0, table.submits[: len(columns.fixed)], columns)
         self._running: dict[int, float] = {}
-        self.lasting = self.epoch if rules.period else None
-        """Time → the time as of which keys count; None if they change at any time."""
-        self._shares: FairShares | None = None
-        self._shared_at = 0.0
+        self.period = rules.period
+        """Priorities count until the next multiple of these seconds; 0: they change at any time."""
+        self._shares: Any = None
+        self._shared_at = UNKNOWN
+        """The time as of which `_shares` are known."""
         self._ledger: UsageLedger | None = None
         if tree is not None:
             fair = rules.fair_share
@@ -95,38 +100,46 @@ class Multifactor:
 
     def keys(self, table: JobTable, jobs: Integers, now: float) -> Floats:
         """Return the priority of each job with its sign changed."""
-        rules, at, found = self._rules, self.epoch(now), np.zeros(len(jobs))
-        total: Any = view(found)
-        numbers, fixed, since, nodes = view(jobs), self._fixed, self._since, self._nodes
-        for place in range(len(numbers)):
-            total[place] = fixed[numbers[place]]
+        found = np.zeros(len(self._since))
+        self.enter(table, view(jobs), view(found), now)
+        return found[jobs]
+
+    def enter(self, table: JobTable, jobs: memoryview[int], keys: Any, now: float) -> None:
+        """Enter the priority of each job with its sign changed into `keys`, by job number."""
+        at, fixed, since, nodes = self.epoch(now), self._fixed, self._since, self._nodes
+        for place in range(len(jobs)):
+            keys[jobs[place]] = fixed[jobs[place]]
         for slope, lowest, highest in self._ages:
-            for place in range(len(numbers)):
-                total[place] += max(min((at - since[numbers[place]]) * slope, highest), lowest)
+            for place in range(len(jobs)):
+                job = jobs[place]
+                keys[job] += max(min((at - since[job]) * slope, highest), lowest)
         if self._share_factors:
             shares = self.fair_shares(at)
             for weight, least, most in self._share_factors:
-                for place in range(len(numbers)):
-                    total[place] += weight * min(max(shares.of(nodes[numbers[place]]), least), most)
-        if rules.rounding != "none":
-            np.floor(found, out=found)
-        least, most = rules.least, rules.most
-        for place in range(len(numbers)):
-            total[place] = -min(max(total[place], least), most)
-        if rules.expedite:
-            found[table.priorities[jobs] >= EXPEDITED] = -most
-        return found
+                for place in range(len(jobs)):
+                    job = jobs[place]
+                    keys[job] += weight * min(max(shares[nodes[job]], least), most)
+        least, most = self._least, self._most
+        for place in range(len(jobs)):
+            job = jobs[place]
+            if self._rounds:
+                keys[job] = math.floor(keys[job])
+            keys[job] = -min(max(keys[job], least), most)
+        if self._rules.expedite:
+            urgencies = view(table.priorities)
+            for place in range(len(jobs)):
+                if urgencies[jobs[place]] >= EXPEDITED:
+                    keys[jobs[place]] = -most
 
     def epoch(self, now: float) -> float:
         """Return the time as of which priorities count."""
-        period = self._rules.period
-        return now if not period else floor(now / period) * period
+        return math.floor(now / self.period) * self.period if self.period else now
 
-    def fair_shares(self, at: float) -> FairShares:
-        """Return the factors of users at a time that `epoch` has returned."""
-        if self._shares is None or at != self._shared_at:
+    def fair_shares(self, at: float) -> Any:
+        """Return the factors of users, by node, at a time that `epoch` has returned."""
+        if at != self._shared_at:
             assert self._ledger is not None
-            self._shares = self._rule.shares(self._ledger.magnified(at))
+            self._shares = self._rule.factors(self._ledger.magnified(at))
             self._shared_at = at
         return self._shares
 
@@ -168,7 +181,7 @@ class Multifactor:
         if begin is not None and self._ledger is not None:
             self._ledger.end(self._nodes[job], self._rates[job], begin, now)
             if self._ledger.at_end:  # otherwise no end changes the usage of this instant
-                self._shares = None
+                self._shared_at = UNKNOWN
 
     # -- its memory -----------------------------------------------------------------------------
 
@@ -185,7 +198,7 @@ class Multifactor:
         for job, time in state.get("moved", {}).items():
             self._since[job] = self._moved[job] = time
         self._running = dict(state.get("running", {}))
-        self._shares = None
+        self._shared_at = UNKNOWN
         if self._ledger is not None and state.get("ledger") is not None:
             self._ledger.restore(state["ledger"])
 

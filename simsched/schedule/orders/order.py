@@ -196,7 +196,7 @@ def _unicef(table: JobTable, jobs: Integers, now: float) -> Floats:
 
 def _edf(table: JobTable, jobs: Integers, _now: float) -> Floats:
     """Earliest deadline first (Liu and Layland 1973); jobs without one come last."""
-    return np.full(len(jobs), np.inf) if table.deadlines is None else table.deadlines[jobs]
+    return np.full_like(table.submits[jobs], np.inf) if table.deadlines is None else table.deadlines[jobs]
 
 
 def _log_submits(table: JobTable, jobs: Integers) -> Floats:

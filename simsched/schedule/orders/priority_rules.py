@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Protocol,
 import numpy as np
 
 from simsched.declare.kinds import ANYTHING, HIDDEN, ValueKind, by_name, choice, in_turn, unread
-from simsched.declare.table import Declared, field, fields_of, read_keys
+from simsched.declare.table import Declared, field, fields_of, kinds_of, read_keys
 from simsched.errors import ConfigError, SimschedError, did_you_mean, path_step
-from simsched.formats.accounts import FINITE, AccountRow, finite, read_accounts, rows_of
+from simsched.formats.machines.accounts import FINITE, AccountRow, finite, read_accounts, rows_of
 from simsched.formats.rfc.declared import DURATION, seconds
 from simsched.plugins.plugin_errors import failed, name_of, number_of, shown
 from simsched.plugins.plugin_kind import PluginKind, options_of
@@ -304,12 +304,9 @@ def _factor(name: str, value: Any, where: str) -> Factor:
             text = f"unknown factor {kind!r}{did_you_mean(kind, known)}"
             raise ConfigError(text, where=where, expected=", ".join(known))
         options = options_of(found, keyword_only=not isinstance(found, type))
-        kinds = {key: one.kind for key, one in fields_of(Factor).items()}
-        kinds |= {option.replace("_", "-"): ANYTHING for option in options}
-        own = {
-            key: item for key, item in read_keys(given, where, kinds).items() if key not in fields_of(Factor)
-        }
-        given = {key: item for key, item in given.items() if str(key).replace("_", "-") not in own}
+        kinds = {**kinds_of(Factor), **{option.replace("_", "-"): ANYTHING for option in options}}
+        given = read_keys(given, where, kinds)
+        own = {key: given.pop(key) for key in [*given] if key not in kinds_of(Factor)}
         compute = PLUGINS.made(kind, found, {key.replace("-", "_"): item for key, item in own.items()})
     table = FACTORS[kind].table if compute is None else Factor
     return table.read(given, where).replace(name=name, kind=kind, options=own, compute=compute)

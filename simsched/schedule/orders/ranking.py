@@ -57,22 +57,10 @@ class JobOrder(Protocol):
         """Return the jobs in order at the time `now`, in seconds."""
 
 
-TIES = Order("ties", lambda _table, jobs, _now: np.zeros(len(jobs)))
-"""The order of jobs with equal keys."""
-
-
 def by_keys(table: JobTable, jobs: Integers, keys: Floats) -> Integers:
     """Return jobs in the order of their keys; those of queues with a higher priority come first."""
     columns = (jobs, table.submits[jobs], -table.priorities[jobs], keys)
     return jobs[np.lexsort(columns if table.tiers is None else (*columns, -table.tiers[jobs]))]
-
-
-def sort_key(order: Order, table: JobTable, job: int) -> tuple[float, ...]:
-    """Return the values by which `by_keys` sorts a job under a static order, the first of them first."""
-    key = _keys(order, table, np.array((job,)), 0.0).item()
-    tier = 0 if table.tiers is None else -table.tiers.item(job)
-    unknown = key != key  # noqa: PLR0124 (NaN, which a sort puts last)
-    return tier, unknown, 0.0 if unknown else key, -table.priorities.item(job), table.submits.item(job), job
 
 
 def ranked(order: JobOrder, table: JobTable, jobs: Integers, now: float) -> Integers:
@@ -84,7 +72,7 @@ def ranked(order: JobOrder, table: JobTable, jobs: Integers, now: float) -> Inte
         If another package's order fails or does not return each job once.
     """
     if isinstance(order, Order):
-        return by_keys(table, jobs, _keys(order, table, jobs, now))
+        return by_keys(table, jobs, keys_of(order, table, jobs, now))
     if is_ours(order):
         return order.ranked(table, jobs, now)
     read: Any = ShownTable(table)
@@ -95,13 +83,14 @@ def ranked(order: JobOrder, table: JobTable, jobs: Integers, now: float) -> Inte
     return found
 
 
-def _keys(order: Order, table: JobTable, jobs: Integers, now: float) -> Any:
+def keys_of(order: Order, table: JobTable, jobs: Integers | slice, now: float) -> Any:
     """Return the keys of jobs; PluginError if those of another package's order are not a number for each."""
     if order.ours:
-        return order.keys(table, jobs, now)
+        return order.keys(table, jobs, now)  # type: ignore[arg-type]
     read: Any = ShownTable(table)
+    jobs = np.arange(jobs.start, jobs.stop) if isinstance(jobs, slice) else jobs.copy()
     with named_in_errors("job order", order):  # NumPy's message for wrong keys would not name the order
-        keys = np.asarray(order.keys(read, jobs.copy(), now))
+        keys = np.asarray(order.keys(read, jobs, now))
     if keys.shape != jobs.shape or keys.dtype.kind not in "biuf":
         raise failed("job order", order, f"did not return one number for each of its {len(jobs)} jobs")
     return keys

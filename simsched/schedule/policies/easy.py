@@ -121,16 +121,13 @@ class Easy:
 
     def _backfill(self, context: PassContext, shadow: Shadow) -> None:
         """Let the jobs behind the first pass, in the order in which they are tried."""
-        queue, could_start = context.queue, context.supply.could_start_each
-        if self._order is not None:
+        supply, queue = context.supply, context.queue
+        if self._order is None:
+            jobs = supply.behind(queue, shadow.job)
+        else:
             jobs = queue.jobs(1)
-            jobs = ranked(self._order, context.table, jobs[could_start(jobs)], context.now)
-            let_pass(context, shadow, jobs)
-        elif queue.static:
-            let_pass(context, shadow, queue.jobs(context.supply.next_fitting(queue, 1)))
-        elif context.supply.next_fitting(queue, 0) < len(queue):
-            # an order that changes with time is worked out only for the jobs that could start
-            let_pass(context, shadow, queue.behind(shadow.job, could_start))
+            jobs = ranked(self._order, context.table, jobs[supply.could_start_each(jobs)], context.now)
+        let_pass(context, shadow, jobs)
 
     def renew(self, *, forget: bool) -> None:
         """Reserve again on another supply; a shadow that is kept on purpose stays, unless `forget`."""

@@ -102,15 +102,12 @@ def _over(available: Availability, type_: str, keep: Integers) -> Draw:
     return Draw(type_, banks, numbers, int(numbers.sum()), masks)
 
 
-def has_free_units(available: Availability, selection: Selection) -> bool:
-    """Whether the units of a selection are free in a state, by their numbers."""
-    free = available.free
-    return all((free[draw.type][draw.pools] >= draw.units).all() for draw in selection.held)
-
-
 def is_free(available: Availability, selection: Selection) -> bool:
     """Whether a whole selection can be claimed: targets up, units free by their ids, vertices idle."""
-    if not available.up[selection.targets].all() or not has_free_units(available, selection):
+    free_of = available.free
+    if not available.up[selection.targets].all():
+        return False
+    if not all((free_of[draw.type][draw.pools] >= draw.units).all() for draw in selection.held):
         return False
     for hold in selection.holds:
         if available.held[hold.type][hold.ordinals].any():

@@ -171,17 +171,15 @@ def check_limits(tables: AuditTables, jobs: Sequence[Job], inventory: Inventory)
     if not (rules or (tables.recorded.queue_policy != "recorded" and has_array_limits(jobs))):
         return
     memory = inventory.memory
-    heads = ((at, rule.level, rule.over == "hold" and "submitted-jobs" in dict(rule.most), len(rule.names))
+    heads = ((at, rule.level, rule.over == "hold" and "submitted-jobs" in rule.most, len(rule.names))
              for at, rule in enumerate(rules))  # fmt: skip
     tables.add("rules (rule BIGINT, level DOUBLE, holds BOOLEAN, named BIGINT)", heads)
-    scopes = ((at, place, name, list(given[name]) if name in given else None) for at, rule in enumerate(rules)
-              for given in (dict(rule.names),)
-              for place, name in enumerate(_DIMENSIONS) if name in given or name in rule.each)  # fmt: skip
-    tables.add("rule_scopes (rule BIGINT, place BIGINT, dimension VARCHAR, given VARCHAR[])",
-               scopes)  # fmt: skip
+    scopes = ((at, place, name, rule.names.get(name)) for at, rule in enumerate(rules)
+              for place, name in enumerate(_DIMENSIONS) if name in {*rule.names, *rule.each})  # fmt: skip
+    tables.add("rule_scopes (rule BIGINT, place BIGINT, dimension VARCHAR, given VARCHAR[])", scopes)
     limits = ((at, quantity, inf if value == -1 else _in_unit(value, memory or ""),
                rule.each == ("job",) or quantity == "duration")
-              for at, rule in enumerate(rules) for quantity, value in rule.most
+              for at, rule in enumerate(rules) for quantity, value in rule.most.items()
               if quantity != "memory" or memory is not None)  # fmt: skip
     tables.add("rule_limits (rule BIGINT, quantity VARCHAR, most DOUBLE, single BOOLEAN)",
                limits)  # fmt: skip

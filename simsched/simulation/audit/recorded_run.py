@@ -135,7 +135,7 @@ class RecordedRun:
         )
         names = ("epilog", "epilog_least", "cut", "overrun", "kill_grace", "each_event", "match_policy",
                  "queue_policy", "queues", "complete", "on_failure", "suspends", "disrupted")  # fmt: skip
-        waits_outside = any("submitted-jobs" in dict(rule.most) for rule in self.limits)
+        waits_outside = any("submitted-jobs" in rule.most for rule in self.limits)
         return {name: getattr(self, name) for name in names} | {
             "writes": self.preemption is not None and self.preemption.checkpoints,
             "renewed": bool(self.renewals),

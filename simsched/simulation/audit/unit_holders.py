@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from simsched.simulation.audit.claim_rules import ClaimRules
     from simsched.simulation.audit.inventory import Inventory
-    from simsched.simulation.licences.licence_pools import Licences
     from simsched.workload.job import Job
 
     Units = Mapping[int, Mapping[str, int]]
@@ -32,8 +31,7 @@ if TYPE_CHECKING:
 
 def _requested(job: Job) -> dict[str, int]:
     """Return the licences that a job requests, by its attribute and as vertices of the type ``License``."""
-    given = read_licences(job.jobspec.system.get("licenses"), "licenses")
-    counts = {} if given is None else given.to_dict()
+    counts = read_licences(job.jobspec.system.get("licenses"), "licenses") or {}
     for vertex in job.jobspec.resources:
         if vertex.type == "License" and vertex.id is not None:
             counts[vertex.id] = counts.get(vertex.id, 0) + vertex.count.min
@@ -50,8 +48,8 @@ class LicenceUse:
     checked : the allocations that were compared with their requests.
     """
 
-    def __init__(self, licences: Licences | None) -> None:
-        self._counts = {} if licences is None else licences.to_dict()
+    def __init__(self, licences: Mapping[str, int] | None) -> None:
+        self._counts = dict(licences or {})
         self.free = dict(self._counts)
         self.taken: dict[str, int] = {}
         self.checked = 0

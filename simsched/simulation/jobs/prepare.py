@@ -1,13 +1,15 @@
 """The jobs of a workload as the columns of a run: compiled requests, durations, feasibility.
 
 Checks of jobs that Python callers made; readers refuse such jobs with their place.
+
+Like the kernel this file is plain Python, and is compiled where there is a compiler.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from msgspec.structs import replace
@@ -116,7 +118,10 @@ class Counted(IntEnum):
     """And units of another type count, or none."""
 
 
-class Joined(NamedTuple):
+SAME = Counted.SAME
+
+
+class Joined:
     """Jobs that were added to a run: the number of the first, and what else is new since.
 
     Attributes
@@ -127,11 +132,16 @@ class Joined(NamedTuple):
     priority : the columns of the order ``multifactor`` for these jobs; None under any other order.
     """
 
-    first: int
-    moved: bool
-    counted: Counted
-    requests: Sequence[Request | None]
-    priority: PriorityColumns | None
+    def __init__(
+        self,
+        first: int,
+        moved: bool,
+        counted: Counted,
+        requests: Sequence[Request | None],
+        priority: PriorityColumns | None,
+    ) -> None:
+        self.first, self.moved, self.counted = first, moved, counted
+        self.requests, self.priority = requests, priority
 
 
 class Prepared:
@@ -214,14 +224,16 @@ class Prepared:
             self.judge.unstarted = frozenset(recorded.unstarted)
             table.starts, table.places = recorded.starts, recorded.places
             self.counts_decide = self.counts_decide and not recorded.places  # counts do not know targets
-        counted = self._count_new() if len(kinds.requests) > known else Counted.SAME
+        counted = self._count_new() if len(kinds.requests) > known else SAME
         requests, judge, conditions, admission = kinds.requests, self.judge, self.conditions, self.admission
         moved, sizes = table.make_place(len(jobs)), table.kind_sizes
         # Most runs have no reasons of queues, logs and licences, and then most jobs need no verdict.
         each = admission is not None or self.recorded is not None or never or judge.rest is not None
         tier = partition = 0
         depends = bool(conditions.conditional)
-        for at, (job, kind) in enumerate(zip(jobs, numbers, strict=True), first):
+        entered = self.jobs
+        for at, kind in enumerate(numbers, first):
+            job = entered[at]
             submit, duration = job.submit, UNLIMITED if job.duration is None else job.duration
             runtime, ended = self._times(job, duration)
             self.submits.append(submit)

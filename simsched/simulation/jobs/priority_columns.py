@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from simsched.errors import ConfigError
-from simsched.formats.accounts import AccountRow
+from simsched.formats.machines.accounts import AccountRow
 from simsched.schedule.orders.fair_share import AccountTree, tree_of
 from simsched.schedule.orders.multifactor import PriorityColumns
 from simsched.schedule.orders.priority_rules import EXPEDITED, HELD, AttributeFactor, values_of

@@ -37,6 +37,9 @@ class Extent(NamedTuple):
     fixed: bool
 
 
+NONE = Extent(0, fixed=True)
+
+
 class Sizes:
     """Counts what requests are allocated; `whole`: each target of a job is given to it whole."""
 
@@ -65,9 +68,9 @@ class Sizes:
         """Return the execution targets that the request names; 1 if it names none."""
         return max(sum(_whole_targets(need, 1) for need in request.needs), request.nodes)
 
-    def allocated(self, request: Request) -> tuple[Extent, ...]:
-        """Return the nodes, cores, GPUs and memory of the request, as `[[limits]]` count them."""
-        return (self.nodes(request), *(self.units(request, type_) for type_ in ("core", "gpu", "memory")))
+    def extent(self, request: Request, unit: str) -> Extent:
+        """Return the nodes, cores, gpus or memory of the request, as `[[limits]]` count them."""
+        return self.nodes(request) if unit == "nodes" else self.units(request, unit.removesuffix("s"))
 
     def units(self, request: Request, type_: str) -> Extent:
         """Return how many units of a type the request takes, those in whole vertices included."""
@@ -159,11 +162,11 @@ def _cover(copies: int, fits: Integers, each: Integers) -> Extent:
     """Return the least sum of `each` over vertices that host copies, of which each hosts at most `fits`."""
     serving = fits > 0
     pairs = np.column_stack((np.minimum(fits[serving], copies), each[serving]))
+    if not pairs[:, 1].any():
+        return NONE
+    if (pairs == pairs[0]).all():
+        return Extent(-(-copies // int(pairs[0, 0])) * int(pairs[0, 1]), fixed=True)
     kinds, numbers = np.unique(pairs, axis=0, return_counts=True)
-    if not len(kinds) or not kinds[:, 1].any():
-        return Extent(0, fixed=True)
-    if len(kinds) == 1:
-        return Extent(-(-copies // int(kinds[0, 0])) * int(kinds[0, 1]), fixed=True)
     if (kinds[:, 0] == 1).all():
         costs = np.sort(pairs[:, 1])
         least = int(costs[:copies].sum())

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from simsched.declare.kinds import ValueKind, by_name, whole
 from simsched.errors import ConfigError, WorkloadError, did_you_mean
 from simsched.formats.jobspec.vertex import ResourceVertex
 from simsched.formats.rfc.count import Count
@@ -38,56 +39,46 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.+-]*")
 _TAKEN = ("cluster", "rack", "node", "socket", "core", "gpu", "memory", "slot", "storage", SSS_TYPE)
 
 
-@dataclass(frozen=True, slots=True)
-class Licences:
-    """Licence → the number that there is."""
-
-    counts: tuple[tuple[str, int], ...]
-
-    def to_dict(self) -> dict[str, int]:
-        """Return the table as a document has it."""
-        return dict(self.counts)
+COUNTS = by_name(whole(0, MOST - 1, "a number of licences", "0 or more"))
 
 
-def read_licences(value: Any, where: str) -> Licences | None:
-    """Read the table of a configuration: name → number; a text ``matlab:20,ansys:5`` is read as well.
+def read_licences(value: Any, where: str) -> dict[str, int] | None:
+    """Return name → number of the table of a configuration; a text ``matlab:20,ansys:5`` is read as well.
 
     Raises
     ------
     ConfigError
         for a name or a number that is not valid.
     """
-    if isinstance(value, Licences | None):
-        return value
-    counts = _counts(value, where)
+    counts = {} if value is None else _counts(value, where)
     for name in counts:
         if name in _TAKEN or _NAME.fullmatch(name) is None:
             expected = "letters, digits and _ . + -, and no type of other resources"
             raise ConfigError(f"{name!r} is not a name of a licence", where=where, expected=expected)
-    return Licences(tuple(counts.items())) if counts else None
+    return counts or None
+
+
+LICENCES = ValueKind(read_licences, lambda: {"anyOf": [COUNTS.schema, {"type": "string"}]})
 
 
 def _counts(value: Any, where: str) -> dict[str, int]:
     """Return name → number of a table or a text; in a text the number may be left out."""
+    given = value
     if isinstance(value, str):
-        given: dict[str, Any] = {}
+        given = {}
         for part in filter(None, (part.strip() for part in re.split("[,;]", value))):
             name, _, number = part.replace("=", ":").replace("*", ":").partition(":")
             name = name.partition("@")[0]  # Slurm: a licence of a server
             if name in given:
                 raise ConfigError(f"the licence {name!r} is given twice", where=where)
             given[name] = int(number) if number.isdecimal() else number or 1
-        return _counts(given, where)
-    if not isinstance(value, Mapping):
+    elif not isinstance(value, Mapping):
         raise ConfigError("not a table of licences", where=where, expected="name = number, or matlab:2,ansys")
-    for name, number in value.items():
-        if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < MOST:
-            place = f"{where}.{name}"
-            raise ConfigError(f"{number!r} is not a number of licences", where=place, expected="0 or more")
-    return {str(name): number for name, number in value.items()}
+    counts: dict[str, int] = COUNTS.read(given, where)
+    return counts
 
 
-def with_licences(cluster: Cluster, licences: Licences | None) -> Cluster:
+def with_licences(cluster: Cluster, licences: Mapping[str, int] | None) -> Cluster:
     """Return the cluster with a pool for each licence; a pool outside all nodes of that name is replaced.
 
     Raises
@@ -98,14 +89,14 @@ def with_licences(cluster: Cluster, licences: Licences | None) -> Cluster:
     pools = {} if licences is None else cluster.index.pool_types
     if licences is None or all(
         name in pools and pools[name].total == number and (pools[name].target < 0).all()
-        for name, number in licences.counts
+        for name, number in licences.items()
     ):
         return cluster
     graph = cluster.graph.copy()
     root = containment_root(graph)
     above = {pool_of(graph, key).type: key for key in children(graph, root) if not children(graph, key)}
     types = {pool_of(graph, key).type for key in graph}
-    for name, number in licences.counts:
+    for name, number in licences.items():
         if name in types and name not in above:
             text = f"the cluster has other resources of type {name!r}"
             raise ConfigError(text, where=f"licenses.{name}", expected="another name")
@@ -118,7 +109,9 @@ def with_licences(cluster: Cluster, licences: Licences | None) -> Cluster:
     return Cluster(graph, name=cluster.name, source=cluster.source)
 
 
-def with_requests(jobs: Sequence[Job], licences: Licences | None) -> tuple[Sequence[Job], dict[int, str]]:
+def with_requests(
+    jobs: Sequence[Job], licences: Mapping[str, int] | None
+) -> tuple[Sequence[Job], dict[int, str]]:
     """Return the jobs with their licences as requested resources, and why some of them can never run.
 
     Raises
@@ -128,13 +121,12 @@ def with_requests(jobs: Sequence[Job], licences: Licences | None) -> tuple[Seque
     """
     if licences is None:
         return jobs, {}
-    known, made = licences.to_dict(), list[Any]()
-    never: dict[int, str] = {}
+    made, never = list[Any](), dict[int, str]()
     specs: dict[int, tuple[Jobspec, str | None]] = {}
     for number, job in enumerate(jobs):
         found = specs.get(id(job.jobspec))
         if found is None:
-            found = specs[id(job.jobspec)] = _requested(job, known)
+            found = specs[id(job.jobspec)] = _requested(job, licences)
         spec, fault = found
         if fault is not None:
             never[number] = fault

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simsched.formats.rfc.constraint import gpu_type_of
 from simsched.simulation.jobs.sizes import Sizes
-from simsched.simulation.limits.limit_kinds import KINDS, RUNNING, Amounts, LimitKind
-from simsched.simulation.limits.limit_rules import ANY, DIMENSIONS, GPU_TYPE, LimitRule, limits_on
+from simsched.simulation.limits.limit_kinds import KINDS, RUNNING, UNITS, Amounts, LimitKind
+from simsched.simulation.limits.limit_rules import ANY, DIMENSIONS, LimitRule, limits_on
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -111,8 +111,10 @@ class LimitTable:
         self.rules = rules
         self._index = index
         self.sizes = Sizes(index, whole=whole)
-        self._by_array = any("array" in rule.scope for rule in rules)
-        self._by_gpu_type = any(GPU_TYPE in rule.scope for rule in rules)
+        about = (any(name in rule.scope for rule in rules) for name in DIMENSIONS)
+        self._by_user, self._by_account, self._by_queue, self._by_qos, self._by_array, self._by_gpu_type = (
+            about
+        )
         self._arrays: dict[str, int] = {}
         """Array → the limit of tasks at a time that its tasks state."""
         self._known: dict[tuple[str | None, ...], tuple[ScopeLimit, ...]] = {}
@@ -120,16 +122,21 @@ class LimitTable:
         """Request → its least amounts, and the units whose number depends on the placement."""
 
     def names_of(self, job: Job) -> tuple[str | None, ...]:
-        """Return the names of a job in `DIMENSIONS`; that of its array only if a limit is about arrays."""
-        task, array, kind = job.array_task, None, None
+        """Return the names of a job in `DIMENSIONS`, None in those that no limit is about."""
+        task, array = job.array_task, None
         if task is not None:
             if task.limit is not None:
                 self._arrays[task.array] = task.limit
             if self._by_array or task.array in self._arrays:
                 array = task.array
-        if self._by_gpu_type:
-            kind = gpu_type_of(job.jobspec.constraint)
-        return job.user, job.bank, job.queue, job.qos, array, kind
+        return (
+            job.user if self._by_user else None,
+            job.bank if self._by_account else None,
+            job.queue if self._by_queue else None,
+            job.qos if self._by_qos else None,
+            array,
+            gpu_type_of(job.jobspec.constraint) if self._by_gpu_type else None,
+        )
 
     def of(self, names: tuple[str | None, ...]) -> tuple[ScopeLimit, ...]:
         """Return the limits that count a job with these names in `DIMENSIONS`, the broadest scopes first.
@@ -164,7 +171,7 @@ class LimitTable:
         """Return the rule for the limit of tasks at a time that an array states itself, if it does."""
         most = None if array is None else self._arrays.get(array)
         where = f"array {array}"
-        return () if most is None else (LimitRule((), ("array",), ((RUNNING, most),), where=where),)
+        return () if most is None else (LimitRule.read({"each": "array", RUNNING: most}, where),)
 
     def amounts(self, request: Request, duration: float) -> Amounts:
         """Return the least amounts of a job with a request and a requested duration (seconds)."""
@@ -177,9 +184,8 @@ class LimitTable:
     def _units_of(self, request: Request) -> tuple[tuple[int, int, int, int], frozenset[str]]:
         found = self._units.get(id(request))
         if found is None:
-            extents = self.sizes.allocated(request)
-            pairs = zip(Amounts._fields, extents, strict=False)
-            varies = frozenset(unit for unit, extent in pairs if not extent.fixed)
+            extents = [self.sizes.extent(request, unit) for unit in UNITS]
+            varies = frozenset(unit for unit, extent in zip(UNITS, extents, strict=True) if not extent.fixed)
             nodes, cores, gpus, memory = (extent.least for extent in extents)
             found = self._units[id(request)] = (nodes, cores, gpus, memory), varies
         return found
@@ -220,18 +226,12 @@ class LimitCounter:
     endless : how many of the running jobs have requested an amount without a bound, which `used` leaves out.
     """
 
-    __slots__ = (
-        *("endless", "free", "held", "kind", "limit", "most", "name", "number"),
-        *("running", "scope", "shown", "used"),
-    )
-
     def __init__(self, number: int, found: ScopeLimit) -> None:
-        self.number = number
-        self.scope = found.scope
-        self.limit = found.limit
-        self.kind = found.limit.kind
+        self.number, self.scope, self.limit = number, found.scope, found.limit
+        self.kind = kind = found.limit.kind
+        self.falls, self.lasts = kind.falls, kind.lasts
         self.name: LimitName = found.name
-        self.free = self.most = found.limit.most + self.kind.slack
+        self.free = self.most = found.limit.most + kind.slack
         self.used: float = 0
         self.endless = 0
         self.running: dict[int, tuple[Amounts, float, float]] = {}
@@ -240,7 +240,7 @@ class LimitCounter:
 
     def in_use(self, now: float, gone: Collection[int] = ()) -> float:
         """Return the use at a time (seconds); jobs that are `gone` by then leave a use that falls alone."""
-        if not self.kind.falls:
+        if not self.falls:
             return inf if self.endless else self.used
         rate, jobs = self.kind.rate, self.running.items()
         return sum(rate(one) * max(0, end - now) for job, (one, _, end) in jobs if job not in gone)
@@ -251,7 +251,7 @@ class LimitCounter:
 
     def falls_at(self, asked: float, now: float, gone: Collection[int] = ()) -> float:
         """Return the first whole second at which a job is below the limit by the passage of time, or inf."""
-        if not self.kind.falls:
+        if not self.falls:
             return inf
         room, rate_of = self.most - asked, self.kind.rate
         left = [
@@ -294,17 +294,11 @@ class Cohort:
     jobs : those that wait, in view or barred.
     queue : the queue in which they wait.
     over : the counter of the limit that they wait for; None if they are in view.
-    falling : the counters whose use falls while jobs run.
-    counted : the pairs of `asks`, those in `falling` first: of several limits a job waits for the first.
+    counted : the pairs of `asks`, first those whose use falls: of several limits a job waits for the first.
     varies : the units that limits count and that depend on the placement.
     own : (scope, limit) of limits on single jobs whose amounts depend on the placement.
     entered : whether its counters know it.
     """
-
-    __slots__ = (
-        *("amounts", "asks", "binding", "counted", "entered", "falling", "jobs", "number", "over", "own"),
-        *("queue", "varies"),
-    )
 
     def __init__(
         self,
@@ -315,19 +309,14 @@ class Cohort:
         varies: frozenset[str] = frozenset(),
         own: tuple[tuple[Scope, Limit], ...] = (),
     ) -> None:
-        self.number = number
-        self.asks = asks
-        self.binding = binding
-        self.amounts = amounts
-        self.varies = varies
-        self.own = own
+        self.number, self.amounts, self.varies, self.own = number, amounts, varies, own
+        self.asks, self.binding = asks, binding
         self.jobs: set[int] = set()
         self.queue: WaitingQueue | None = None
         self.over: LimitCounter | None = None
         for counter in binding:
             counter.free = min(counter.free, counter.most - asks[counter])
-        self.falling = [counter for counter in asks if counter.kind.falls]
-        self.counted = sorted(asks.items(), key=lambda pair: not pair[0].kind.falls)
+        self.counted = sorted(asks.items(), key=lambda pair: not pair[0].falls)
         self.entered = False
 
     def enter(self, queue: WaitingQueue, over: LimitCounter | None) -> None:

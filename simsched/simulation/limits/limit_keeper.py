@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from simsched.match.kernel import view
 from simsched.simulation.environment import SUBMISSION
 from simsched.simulation.limits.limit_counters import (
     Cohort,
@@ -91,7 +92,7 @@ class LimitedJobs:
     Attributes
     ----------
     counters : all counters; the place of a counter is its number.
-    of : the cohort of each job; None if no limit counts it while it runs.
+    cohorts : the cohort of each job; None if no limit counts it while it runs.
     submitted : job → the counters of submitted jobs that count it, and whether each of them binds it.
     held : job that is held for ever → the limit that it is above.
     """
@@ -113,44 +114,48 @@ class LimitedJobs:
         self._limits = LimitTable(rules, index, whole=whole)
         self._prepared, self._groups = prepared, groups
         self.counters: list[LimitCounter] = []
-        self.of: list[Cohort | None] = []
+        self.cohorts: list[Cohort | None] = []
         self.submitted: dict[int, tuple[tuple[LimitCounter, bool], ...]] = {}
         self.held: dict[int, LimitBreach] = {}
         self._by_place: dict[Place, LimitCounter] = {}
         self._by_names: dict[tuple[str | None, ...], _LimitsOfNames] = {}
-        kinds = (KINDS[quantity] for rule in rules for quantity, _ in rule.most)
+        kinds = (KINDS[quantity] for rule in rules for quantity in rule.most)
         self._reads = max((kind.reads for kind in kinds), default=NAMES)
         self._verdicts: dict[tuple[object, ...], _Verdict] = {}
-        self._cohorts: dict[tuple[object, ...], Cohort] = {}
+        self._alike: dict[tuple[object, ...], Cohort] = {}
 
-    def add(self, job: Job) -> None:
-        """Add the next job, whose columns are prepared; note whether a limit rejects or holds it."""
-        prepared, number, reads = self._prepared, len(self.of), self._reads
-        if number in prepared.rejected:
-            self.of.append(None)
-            return
-        names, table = self._limits.names_of(job), prepared.table
-        group = 0 if self._groups is None else self._groups[number]
-        key = (
-            names,
-            group,
-            table.kinds[number] if reads else 0,
-            table.durations[number] if reads == TIME else 0,
-        )
-        verdict = self._verdicts.get(key)
-        if verdict is None:
-            verdict = self._verdicts[key] = self._judge(number, names, group)
-        self.of.append(verdict.cohort)
-        if verdict.submitted:
-            self.submitted[number] = verdict.submitted
-            prepared.special.add(number)
-        if verdict.rejected is not None:
-            prepared.rejected[number] = (FAILED, f"rejected: {verdict.rejected}")
-            prepared.special.add(number)
-        elif verdict.held is not None:
-            prepared.holds[number] = f"{FOR_EVER}: {verdict.held.text}"
-            self.held[number] = verdict.held
-            prepared.special.add(number)
+    def join(self, jobs: Sequence[Job]) -> None:
+        """Add the next jobs, whose columns are prepared; note which of them a limit rejects or holds."""
+        prepared, groups, limits = self._prepared, self._groups, self._limits
+        table, cohorts, verdicts, rejected = prepared.table, self.cohorts, self._verdicts, prepared.rejected
+        kinds = table.kinds if self._reads else None
+        durations = table.durations if self._reads == TIME else None
+        for number, job in enumerate(jobs, len(cohorts)):
+            if number in rejected:
+                cohorts.append(None)
+                continue
+            names, group = limits.names_of(job), 0 if groups is None else groups[number]
+            kind = 0 if kinds is None else kinds[number]
+            key = (names, group, kind, 0 if durations is None else durations[number])
+            verdict = verdicts.get(key)
+            if verdict is None:
+                verdict = verdicts[key] = self._judge(number, names, group)
+            cohort, submitted, held, refusal = verdict
+            cohorts.append(cohort)
+            if submitted:
+                self.submitted[number] = submitted
+                prepared.special.add(number)
+            if refusal is not None:
+                rejected[number] = (FAILED, f"rejected: {refusal}")
+                prepared.special.add(number)
+            elif held is not None:
+                prepared.holds[number] = f"{FOR_EVER}: {held.text}"
+                self.held[number] = held
+                prepared.special.add(number)
+
+    def of(self, job: int) -> Cohort | None:
+        """Return the cohort of a job."""
+        return self.cohorts[job]
 
     def user_of(self, job: int) -> str:
         """Return the name of a job's user, for messages."""
@@ -189,12 +194,12 @@ class LimitedJobs:
             varies &= {*(counter.kind.unit for counter in counters), *(limit.kind.unit for _, limit in own)}
         if not counters and not own:
             return _Verdict(submitted=mine.submitted)
-        asks = {one: one.kind.asks(amounts) for one in counters}
+        asks = {one: float(one.kind.asks(amounts)) for one in counters}
         rates = [one.kind.rate(amounts) for one in counters]
         key = (*asks.items(), *rates, mine.binding, varies, own, group)
-        cohort = self._cohorts.get(key)
+        cohort = self._alike.get(key)
         if cohort is None:
-            cohort = self._cohorts[key] = Cohort(len(self._cohorts), asks, mine.binding, amounts, varies, own)
+            cohort = self._alike[key] = Cohort(len(self._alike), asks, mine.binding, amounts, varies, own)
         return _Verdict(cohort, mine.submitted)
 
     def _counter(self, found: ScopeLimit) -> LimitCounter:
@@ -232,8 +237,7 @@ class LimitKeeper(Listener):
 
     def joined(self, first: int, jobs: Sequence[Job]) -> None:
         """Find the counters of the next jobs of the run."""
-        for job in jobs:
-            self._jobs.add(job)
+        self._jobs.join(jobs)
 
     # -- submission ---------------------------------------------------------------------------
 
@@ -254,8 +258,9 @@ class LimitKeeper(Listener):
 
     def ended(self, job: int, now: float, result: int, reason: str | None) -> None:
         """Take in the jobs that waited until fewer are submitted, in order: a job ended, started or not."""
-        self._outside.pop(job, None)
-        self._spells.note(~job, now)
+        if job in self._outside or job in self._jobs.held:
+            self._outside.pop(job, None)
+            self._spells.note(~job, now)
         if job not in self.inside:
             return
         self.inside.discard(job)
@@ -297,7 +302,7 @@ class LimitKeeper(Listener):
 
     def add(self, job: int, group: QueueGroup) -> None:
         """Let a job wait in its group, in view or barred."""
-        cohort = self._jobs.of[job]
+        cohort = self._jobs.of(job)
         if cohort is None:
             group.queue.add(job)
             return
@@ -314,7 +319,7 @@ class LimitKeeper(Listener):
 
     def forget(self, job: int, group: QueueGroup) -> None:
         """Forget a waiting job that was cancelled or whose queue was stopped."""
-        cohort = self._jobs.of[job]
+        cohort = self._jobs.of(job)
         if cohort is not None:
             cohort.remove(job)
             if not cohort.jobs:
@@ -346,7 +351,7 @@ class LimitKeeper(Listener):
 
     def allows(self, job: int, selection: Selection, now: float) -> bool:
         """Whether the limits allow a job with this allocation; if not, bar it until it may get another."""
-        cohort = self._jobs.of[job]
+        cohort = self._jobs.of(job)
         if cohort is None or not cohort.varies:
             return True
         amounts = self._amounts(cohort, job, selection)
@@ -379,7 +384,7 @@ class LimitKeeper(Listener):
         At the time (s) of its start running jobs are `gone`, and others that wait have started `before` it.
         inf: until something else happens; None: the job is over no limit.  Nothing changes.
         """
-        cohort = self._jobs.of[job]
+        cohort = self._jobs.of(job)
         if cohort is None:
             return None
         found = self._first_exceeded(cohort, self._amounts(cohort, job, selection), time, gone, before)
@@ -397,11 +402,11 @@ class LimitKeeper(Listener):
         for counter in cohort.binding:
             kind, asked = counter.kind, counter.kind.asks(amounts)
             for other, room in before:
-                more = self._jobs.of[other]
+                more = self._jobs.of(other)
                 if more is not None and counter in more.asks:
                     asked += kind.asks(self._amounts(more, other, room))
-            for other in () if kind.falls else gone:
-                less = self._jobs.of[other]
+            for other in () if counter.falls else gone:
+                less = self._jobs.of(other)
                 if less is not None and counter in less.asks:
                     mine = self._allocated.get(other, less.amounts)
                     asked += kind.leaves(mine, time - self._running[other][0]) - kind.asks(mine)
@@ -443,7 +448,7 @@ class LimitKeeper(Listener):
 
     def started(self, job: int, now: float) -> None:
         """Count a job that a pass started, and bar the waiting jobs for which a limit is used up now."""
-        cohort, self._changed = self._jobs.of[job], True
+        cohort, self._changed = self._jobs.of(job), True
         if cohort is None:
             return
         cohort.remove(job)
@@ -463,60 +468,53 @@ class LimitKeeper(Listener):
 
     def occupied(self, job: int, end: float | None) -> None:
         """Count a job that runs from the beginning, as in a forecast for a real queue."""
-        cohort = self._jobs.of[job]
+        cohort = self._jobs.of(job)
         if cohort is not None:
             if cohort.varies:
                 self._allocated[job] = self._amounts(cohort, job, self._engine.plan.held[job])
             self._count(job, cohort, self._engine.now, inf if end is None else end)
 
-    def _count(self, job: int, cohort: Cohort, now: float, end: float) -> Sequence[LimitCounter]:
-        """Count a job that starts; return the counters in which others may be over a limit now."""
-        self._run(job, cohort, now, end)
-        near: Sequence[LimitCounter] = ()
-        for counter, asked in self._asked(job, cohort):
+    def _count(self, job: int, cohort: Cohort, now: float, end: float) -> list[LimitCounter]:
+        """Count a job that runs; return the counters in which others may be over a limit now."""
+        self._running[job] = (now, end)
+        mine = self._allocated.get(job) if cohort.varies else None
+        near = []
+        for counter, asked in cohort.counted:
+            if mine is not None:
+                asked = counter.kind.asks(mine)  # noqa: PLW2901
+            if counter.falls:
+                counter.running[job] = (mine or cohort.amounts, now, end)
+                if end == inf or end - now > self._durations[job]:
+                    counter.free = -inf  # it may use more than it requested, which is no bound then
             if asked == inf:
                 counter.endless += 1
             else:
                 counter.used += asked
             if counter.endless or counter.used > counter.free:
-                near = (*near, counter)
+                near.append(counter)
         return near
-
-    def _asked(self, job: int, cohort: Cohort) -> Iterable[tuple[LimitCounter, float]]:
-        """Return the counters of a running job, each with the amount that the job requested."""
-        mine = self._allocated.get(job) if cohort.varies else None
-        if mine is None:
-            return cohort.counted
-        return [(counter, counter.kind.asks(mine)) for counter, _ in cohort.counted]
-
-    def _run(self, job: int, cohort: Cohort, start: float, end: float) -> None:
-        """Note that a job runs, for what falls while it does."""
-        self._running[job] = (start, end)
-        for counter in cohort.falling:
-            counter.running[job] = (self._allocated.get(job, cohort.amounts), start, end)
-            if end == inf or end - start > self._durations[job]:
-                counter.free = -inf  # it may use more than it requested, which is no bound then
 
     def released(self, job: int, now: float, way: Way) -> None:
         """Stop counting a job that ran, and let jobs back into view that its limits allow now."""
-        cohort, self._changed = self._jobs.of[job], True
+        cohort, self._changed = self._jobs.of(job), True
         if cohort is None:
             return
         start, _ = self._running.pop(job)
-        asked_of = self._asked(job, cohort)
         mine = self._allocated.pop(job, None) if cohort.varies else None
-        for counter, asked in asked_of:
+        for counter, asked in cohort.counted:
+            if mine is not None:
+                asked = counter.kind.asks(mine)  # noqa: PLW2901
+            if counter.falls:
+                del counter.running[job]
             more = -asked
             if asked == inf:
                 counter.endless -= 1
                 more = 0
-            if counter.kind.lasts:
+            if counter.lasts:
                 more += counter.kind.leaves(mine or cohort.amounts, now - start)
             counter.used += more
             if more > 0:  # it used more hours than it had requested
                 self._bar_over(counter, now)
-        for counter in cohort.falling:
-            del counter.running[job]
         for counter in cohort.asks:
             if counter.held:
                 self._release(counter)
@@ -532,10 +530,11 @@ class LimitKeeper(Listener):
     # -- barring ------------------------------------------------------------------------------
 
     def _first_over(self, cohort: Cohort) -> LimitCounter | None:
-        if not any(counter.endless or counter.used > counter.free for counter in cohort.asks):
-            return None  # no cohort is over a limit of these counters
-        now = self._engine.now
-        return next((one for one in cohort.binding if one.is_over(cohort.asks[one], now)), None)
+        for counter in cohort.binding:
+            near = counter.endless or counter.used > counter.free  # else no cohort is over its limit
+            if near and counter.is_over(cohort.asks[counter], self._engine.now):
+                return counter
+        return None
 
     def _bar(self, cohorts: Sequence[Cohort], counter: LimitCounter) -> None:
         """Take all jobs of cohorts that are over a limit out of view."""
@@ -578,12 +577,12 @@ class LimitKeeper(Listener):
         self._spells.note(cohort.number, self._engine.now, None if over is None else over.name)
 
     def _is_over(self, job: int) -> bool:
-        cohort = self._jobs.of[job]
+        cohort = self._jobs.of(job)
         return cohort is not None and cohort.over is not None
 
     def _is_blocking(self, job: int) -> bool:
         """Whether a barred job waits for a limit that blocks the jobs behind it."""
-        cohort = self._jobs.of[job]
+        cohort = self._jobs.of(job)
         if cohort is None or cohort.over is None:
             return False
         return cohort.over.limit.rule.blocks
@@ -608,7 +607,7 @@ class LimitKeeper(Listener):
     def _expect_fall(self, cohort: Cohort) -> None:
         """Enter a pass for the time at which running jobs have used enough of their hours."""
         assert cohort.over is not None
-        if cohort.over.kind.falls:
+        if cohort.over.falls:
             self._wake_at(cohort.over.falls_at(cohort.asks[cohort.over], self._engine.now))
 
     def _wake_at(self, time: float) -> None:
@@ -620,7 +619,7 @@ class LimitKeeper(Listener):
         engine = self._engine
         if self._wake <= engine.now:
             self._wake = inf
-            falling = [counter for counter in self._jobs.counters if counter.kind.falls and counter.held]
+            falling = [counter for counter in self._jobs.counters if counter.falls and counter.held]
             let_in = [self._release(counter) for counter in falling]
             again = [falls for _, falls in self.refused.values() if falls <= engine.now]
             if any(let_in) or again:  # else nothing has changed for a pass
@@ -637,7 +636,7 @@ class LimitKeeper(Listener):
 
     def reason_of(self, job: int) -> str | None:
         """Return which limit a job waits for and who uses it; None if it waits for none."""
-        cohort = self._jobs.of[job]
+        cohort = self._jobs.of(job)
         if job in self.refused:
             return self.refused[job][0]
         if cohort is None or cohort.over is None or job not in cohort.jobs:
@@ -649,7 +648,7 @@ class LimitKeeper(Listener):
         running = (
             (job, self._allocated.get(job, cohort.amounts))
             for job in self._running
-            if (cohort := self._jobs.of[job]) is not None and counter in cohort.asks
+            if (cohort := self._jobs.of(job)) is not None and counter in cohort.asks
         )
         return counter.reason(self._engine.now, self._jobs.user_of, running)
 
@@ -661,10 +660,12 @@ class LimitKeeper(Listener):
 
     def columns(self, jobs: Mapping[str, Any]) -> dict[str, Any]:
         """Return the group of each job in the table of limits."""
-        groups = np.full(len(jobs["id"]), np.nan)
-        of = self._jobs.of
-        groups[: len(of)] = [np.nan if cohort is None else cohort.number for cohort in of]
-        return {"limit_group": groups}
+        found = np.full(len(jobs["id"]), np.nan)
+        groups = view(found)
+        for at, cohort in enumerate(self._jobs.cohorts):
+            if cohort is not None:
+                groups[at] = cohort.number
+        return {"limit_group": found}
 
     # -- state --------------------------------------------------------------------------------
 
@@ -674,7 +675,7 @@ class LimitKeeper(Listener):
         over: dict[int, int] = {}
         for group in self._engine.queues:
             for job in group.queue.barred:
-                cohort = self._jobs.of[job]
+                cohort = self._jobs.of(job)
                 if cohort is not None and cohort.over is not None:
                     over[job] = cohort.over.number
         return {
@@ -695,14 +696,12 @@ class LimitKeeper(Listener):
         counters, queues = self._jobs.counters, self._engine.queues
         self._allocated = {job: Amounts(*amounts) for job, amounts in state.get("allocated", ())}
         self._changed = state["changed"]
+        for job, start, end in state["running"]:
+            cohort = self._jobs.of(job)
+            assert cohort is not None
+            self._count(job, cohort, start, end)
         for counter, used in zip(counters, state["used"], strict=True):
             counter.used = used
-        for job, start, end in state["running"]:
-            cohort = self._jobs.of[job]
-            assert cohort is not None
-            self._run(job, cohort, start, end)
-            for counter, asked in self._asked(job, cohort):
-                counter.endless += asked == inf
         for job, number in state["barred"]:
             queues.group_of(job).queue.barred.add(job)
             self._enter_waiting(job, counters[number])
@@ -720,7 +719,7 @@ class LimitKeeper(Listener):
         self._spells.restore(state["spells"])
 
     def _enter_waiting(self, job: int, over: LimitCounter | None) -> None:
-        cohort = self._jobs.of[job]
+        cohort = self._jobs.of(job)
         if cohort is not None:
             if not cohort.entered:
                 cohort.enter(self._engine.queues.group_of(job).queue, over)

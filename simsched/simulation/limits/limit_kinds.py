@@ -42,6 +42,9 @@ class Amounts(NamedTuple):
     seconds: float
 
 
+UNITS = Amounts._fields[:-1]
+
+
 class LimitKind:
     """A kind of limit: this class is for jobs that run at a time, which count 1 each.
 

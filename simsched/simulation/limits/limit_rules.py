@@ -21,11 +21,15 @@ hierarchy of QOS and associations.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from functools import cached_property
+from math import inf
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
-from simsched.declare.kinds import SWITCH, ValueKind, choice, listed, names, whole
-from simsched.declare.table import read_keys
+import msgspec
+
+from simsched.declare.kinds import ValueKind, kind_of, listed, names, whole
+from simsched.declare.table import Declared
 from simsched.errors import ConfigError, did_you_mean
 from simsched.simulation.limits.limit_kinds import KINDS, NAMES, NO_LIMIT, RUNNING, SUBMITTED
 
@@ -43,98 +47,6 @@ JOB = "job"
 """The value of ``each`` for limits on single jobs."""
 
 
-@dataclass(frozen=True, slots=True)
-class LimitRule:
-    """One rule.
-
-    Attributes
-    ----------
-    names : dimension → the names of which a job must have one, in the order of `DIMENSIONS`.
-    each : the dimensions that are counted apart; ``("job",)`` for limits on single jobs.
-    most : quantity → the most units, jobs or hours, or seconds of a duration; -1: no limit.  Memory may be a
-        text with a unit.
-    over : whether jobs that exceed it at submission are rejected or held.
-    blocks : whether a waiting job that is over it blocks the jobs behind it in its queue.
-    level : its place in a hierarchy, of which the lowest level counts; None: it counts beside all others.
-    where : its place in the configuration.
-    """
-
-    names: tuple[tuple[str, tuple[str, ...]], ...]
-    each: tuple[str, ...]
-    most: tuple[tuple[str, float | str], ...]
-    over: str = "reject"
-    blocks: bool = False
-    level: int | None = None
-    where: str = field(default="limits", compare=False, repr=False)
-
-    @property
-    def scope(self) -> tuple[str, ...]:
-        """The dimensions that the rule names or counts apart, in the order of `DIMENSIONS`."""
-        named = dict(self.names)
-        return tuple(name for name in DIMENSIONS if name in named or name in self.each)
-
-    def scope_of(self, names: Mapping[str, str | None]) -> tuple[tuple[str, str], ...] | None:
-        """Return the scope in which a job with these names is counted, or None if the rule is not about it.
-
-        The jobs of several names that are given together are counted together.
-        """
-        given = dict(self.names)
-        found = []
-        for dimension in self.scope:
-            name, known = names[dimension], given.get(dimension)
-            if name is None or (known is not None and name not in known):
-                return None
-            found.append((dimension, name if known is None or len(known) == 1 else ", ".join(known)))
-        return tuple(found)
-
-    def may_be_about(self, names: Mapping[str, str | None]) -> bool:
-        """Whether the rule is about some job with these names, of which some may be `ANY`."""
-        given = dict(self.names)
-        return all(
-            names[name] == ANY or (names[name] is not None and names[name] in given.get(name, (names[name],)))
-            for name in self.scope
-        )
-
-    def is_single(self, quantity: str) -> bool:
-        """Whether a limit of the rule is on each single job."""
-        return self.per_job or not KINDS[quantity].of_several
-
-    def goes_before(self, other: LimitRule, quantity: str) -> bool:
-        """Whether a limit of this rule takes the place of the same limit of another rule about one job."""
-        single = self.is_single(quantity)
-        if quantity not in dict(self.most) or single != other.is_single(quantity):
-            return False
-        if self.level is not None and other.level is not None and self.level != other.level:
-            owners = {"user", "account"}
-            return self.level < other.level and (single or bool(owners & {*self.scope} & {*other.scope}))
-        alike = self.scope == other.scope and (self.level is None) == (other.level is None)
-        return alike and len(self.names) > len(other.names)
-
-    @property
-    def place(self) -> str:
-        """Its place in its document, such as ``limits[2]``."""
-        return self.where.rpartition(": ")[2]
-
-    @property
-    def per_job(self) -> bool:
-        """Whether the rule limits single jobs."""
-        return self.each == (JOB,)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the rule as a document has it."""
-        found: dict[str, Any] = {
-            name: given[0] if len(given) == 1 else list(given) for name, given in self.names
-        }
-        if self.each:
-            found["each"] = self.each[0] if len(self.each) == 1 else list(self.each)
-        found |= dict(self.most)
-        if self.level is not None:
-            found["level"] = self.level
-        if self.over != "reject":
-            found["over"] = self.over
-        return found | ({"blocks": True} if self.blocks else {})
-
-
 def _scopes(value: Any, where: str) -> tuple[str, ...]:
     given = [value] if isinstance(value, str) else value
     known = (*DIMENSIONS, JOB)
@@ -149,17 +61,152 @@ def _scopes(value: Any, where: str) -> tuple[str, ...]:
     return tuple(name for name in known if name in given)
 
 
-_NAMES = names()
+def _field(key: str) -> str:
+    return key.replace("-", "_")
+
+
+def _written(given: tuple[str, ...]) -> str | list[str]:
+    return given[0] if len(given) == 1 else list(given)
+
+
+_NAMES = replace(names(), write=_written)
+Names = Annotated[tuple[str, ...], _NAMES]
+
+
+class JobScope(Declared, frozen=True):
+    """The jobs that a rule is about, and which of them it counts apart.
+
+    user, account, queue, qos, array, gpu_type : its jobs have one of these names.
+    each : the dimensions that are counted apart; ``job`` for limits on single jobs.
+    """
+
+    nullable: ClassVar[bool] = False
+
+    user: Names = ()
+    account: Names = ()
+    queue: Names = ()
+    qos: Names = ()
+    array: Names = ()
+    gpu_type: Names = ()
+    each: Annotated[tuple[str, ...], ValueKind(_scopes, _NAMES.schema, _written)] = ()
+
+
 _MOST = {"type": ["number", "string"]}
-KEYS: dict[str, ValueKind] = {
-    **dict.fromkeys(DIMENSIONS, _NAMES),
-    "each": ValueKind(_scopes, _NAMES.schema),
-    **{key: ValueKind(kind.read, _MOST | {"description": kind.meaning}) for key, kind in KINDS.items()},
-    "level": whole(what="a level", expected="a number from 0 on"),
-    "over": choice("reject", "hold"),
-    "blocks": SWITCH,
-}
-"""Key of a table → its kind."""
+
+if TYPE_CHECKING:
+    _Limits = JobScope
+else:  # a field for each kind of limit; None: the rule does not limit it
+    _Limits = msgspec.defstruct(
+        "_Limits",
+        [
+            (_field(name), Annotated[float | str | None, ValueKind(kind.read, _MOST)], None)
+            for name, kind in KINDS.items()
+        ],
+        bases=(JobScope,),
+        namespace={"__doc__": "\n".join(f"{_field(name)} : {kind.meaning}" for name, kind in KINDS.items())},
+        frozen=True,
+    )
+
+
+class LimitRule(_Limits, frozen=True, dict=True):
+    """One rule: the jobs that it is about, how much they may use, and what it does.
+
+    Attributes
+    ----------
+    level : its place in a hierarchy, where the lowest level counts; without one it counts beside all others.
+    over : whether jobs that exceed it at submission are rejected or held.
+    blocks : whether a waiting job that is over it blocks the jobs behind it in its queue.
+    """
+
+    level: Annotated[int | None, whole(what="a level", expected="a number from 0 on")] = None
+    over: Literal["reject", "hold"] = "reject"
+    blocks: bool = False
+    where: str = "limits"
+
+    @cached_property
+    def names(self) -> dict[str, tuple[str, ...]]:
+        """Dimension → the names, one of which its jobs have, in the order of `DIMENSIONS`."""
+        return {name: given for name in DIMENSIONS if (given := getattr(self, _field(name)))}
+
+    @cached_property
+    def most(self) -> dict[str, float | str]:
+        """Quantity → the most units, jobs or hours, or seconds of a duration; -1: no limit.
+
+        Memory may be a text with a unit.
+        """
+        given = ((name, getattr(self, _field(name))) for name in KINDS)
+        return {name: most for name, most in given if most is not None}
+
+    @cached_property
+    def scope(self) -> tuple[str, ...]:
+        """The dimensions that the rule names or counts apart, in the order of `DIMENSIONS`."""
+        return tuple(name for name in DIMENSIONS if name in self.names or name in self.each)
+
+    def scope_of(self, names: Mapping[str, str | None]) -> tuple[tuple[str, str], ...] | None:
+        """Return the scope in which a job with these names is counted, or None if the rule is not about it.
+
+        The jobs of several names that are given together are counted together.
+        """
+        found = []
+        for dimension in self.scope:
+            name, known = names[dimension], self.names.get(dimension)
+            if name is None or (known is not None and name not in known):
+                return None
+            found.append((dimension, name if known is None or len(known) == 1 else ", ".join(known)))
+        return tuple(found)
+
+    def may_be_about(self, names: Mapping[str, str | None]) -> bool:
+        """Whether the rule is about some job with these names, of which some may be `ANY`."""
+        return all(
+            names[name] == ANY
+            or (names[name] is not None and names[name] in self.names.get(name, (names[name],)))
+            for name in self.scope
+        )
+
+    def is_single(self, quantity: str) -> bool:
+        """Whether a limit of the rule is on each single job."""
+        return self.per_job or not KINDS[quantity].of_several
+
+    def goes_before(self, other: LimitRule, quantity: str) -> bool:
+        """Whether a limit of this rule takes the place of the same limit of another rule about one job."""
+        if self.level is None or other.level is None or self.level == other.level:
+            before = len(self.names) > len(other.names) and self.scope == other.scope
+            before = before and (self.level is None) == (other.level is None)
+        else:
+            owners = {"user", "account"} & {*self.scope} & {*other.scope}
+            before = self.level < other.level and (bool(owners) or self.is_single(quantity))
+        alike = self.is_single(quantity) == other.is_single(quantity)
+        return before and alike and quantity in self.most
+
+    @property
+    def place(self) -> str:
+        """Its place in its document, such as ``limits[2]``."""
+        return self.where.rpartition(": ")[2]
+
+    @property
+    def per_job(self) -> bool:
+        """Whether the rule limits single jobs."""
+        return self.each == (JOB,)
+
+    def checked(self, where: str) -> Self:
+        """Return the rule; ConfigError for keys that contradict each other."""
+        named = next((name for name in self.names if name in self.each), None)
+        alone = [name for name, kind in KINDS.items() if kind.of_one_job]
+        counted = next((key for key in self.most if self.per_job and key not in alone), None)
+        size, running = float(self.most.get(SUBMITTED, inf)), float(self.most.get(RUNNING, 0))
+        wrong = (
+            ("", not self.most, "the table limits nothing", ", ".join(KINDS)),
+            (".each", named, f"the rule is about one {named} and counts each {named} apart",
+             f"{named} or each, not both"),
+            (f".{counted}", counted, f"{counted} is not a limit on single jobs", ", ".join(alone)),
+            (".blocks", self.per_job and self.blocks, "a limit on single jobs blocks nothing", "false"),
+            (f".{RUNNING}", 0 <= size < running,
+             f"{RUNNING} is {running:g}, but only {size:g} jobs may be submitted", f"at most {SUBMITTED}"),
+        )  # fmt: skip
+        for key, is_wrong, fault, expected in wrong:
+            if is_wrong:
+                raise ConfigError(fault, where=f"{where}{key}", expected=expected)
+        return self
 
 
 def read_limits(value: Any, where: str) -> tuple[LimitRule, ...]:
@@ -173,58 +220,18 @@ def read_limits(value: Any, where: str) -> tuple[LimitRule, ...]:
     """
     single = value[0] if isinstance(value, list | tuple) and len(value) == 1 else value
     if isinstance(single, Mapping | LimitRule):  # one table has no number
-        return (_rule(single, where),)
-    rules: tuple[LimitRule, ...] = listed(ValueKind(_rule), expected="[[limits]]").read(value, where)
+        return (LimitRule.read(single, where),)
+    rules: tuple[LimitRule, ...] = listed(kind_of(LimitRule), expected="[[limits]]").read(value, where)
     _refuse_repeats(rules)
     return rules
-
-
-def _rule(item: Any, where: str) -> LimitRule:
-    if isinstance(item, LimitRule):
-        return item
-    table = read_keys(item, where, KEYS)
-    named = tuple((key, table.pop(key)) for key in DIMENSIONS if key in table)
-    most = tuple((key, table.pop(key)) for key in KINDS if key in table)
-    rule = LimitRule(named, table.pop("each", ()), most, **table, where=where)
-    _refuse_contradictions(rule)
-    return rule
-
-
-def _refuse_contradictions(rule: LimitRule) -> None:
-    quantities = dict(rule.most)
-    if not quantities:
-        raise ConfigError("the table limits nothing", where=rule.where, expected=", ".join(KINDS))
-    named = next((name for name, _ in rule.names if name in rule.each), None)
-    if named is not None:
-        text = f"the rule is about one {named} and counts each {named} apart"
-        raise ConfigError(text, where=f"{rule.where}.each", expected=f"{named} or each, not both")
-    if rule.per_job:
-        for key in quantities:
-            if not KINDS[key].of_one_job:
-                raise ConfigError(
-                    f"{key} is not a limit on single jobs",
-                    where=f"{rule.where}.{key}",
-                    expected=", ".join(name for name, kind in KINDS.items() if kind.of_one_job),
-                )
-        if rule.blocks:
-            raise ConfigError(
-                "a limit on single jobs blocks nothing", where=f"{rule.where}.blocks", expected="false"
-            )
-    size, running = quantities.get(SUBMITTED), quantities.get(RUNNING)
-    if size is not None and running is not None and 0 <= float(size) < float(running):
-        raise ConfigError(
-            f"{RUNNING} is {running:g}, but only {size:g} jobs may be submitted",
-            where=f"{rule.where}.{RUNNING}",
-            expected=f"at most {SUBMITTED}",
-        )
 
 
 def _refuse_repeats(rules: Sequence[LimitRule]) -> None:
     seen: dict[tuple[Any, ...], str] = {}
     for rule in rules:
-        for key, _ in rule.most:
+        for key in rule.most:
             each = () if rule.is_single(key) else rule.each
-            place = (rule.names, each, rule.is_single(key), key, rule.level)
+            place = (tuple(rule.names.items()), each, rule.is_single(key), key, rule.level)
             if place in seen:
                 raise ConfigError(
                     f"{key} is given twice", where=rule.where, expected=f"once, as in {seen[place]}"
@@ -248,13 +255,13 @@ def limits_on(
     else:
         others = list(about)
     for rule, scope in about:
-        for quantity, most in rule.most:
+        for quantity, most in rule.most.items():
             before = [
                 other
                 for other, place in others
                 if other.goes_before(rule, quantity)
                 and (other.level != rule.level or place is None or place == scope)
-                and (place is not None or _allows_more(dict(other.most)[quantity], most))
+                and (place is not None or _allows_more(other.most[quantity], most))
             ]
             if all(other.level != rule.level for other in before):
                 yield rule, scope, quantity, most, not before
@@ -270,7 +277,7 @@ def _allows_more(most: float | str, than: float | str) -> bool:
 def refuse_closed(rules: Sequence[LimitRule]) -> None:
     """Raise a `ConfigError` for a limit under which no job of any user can run."""
     for rule in rules:
-        for key, most in rule.most:
+        for key, most in rule.most.items():
             if KINDS[key].reads == NAMES and most == 0 and not rule.scope:
                 where, expected = f"{rule.place}.{key}", "1 or more, or -1 for no limit"
                 raise ConfigError(f"{key} = 0 allows no job", where=where, expected=expected)

@@ -8,7 +8,6 @@ counts decide, as in `simulate`; the first other request, and the first drain, h
 from __future__ import annotations
 
 import dataclasses
-from copy import copy
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -26,7 +25,7 @@ from simsched.simulation.checkpoint.checkpoint import DAMAGE, Codec, read_checkp
 from simsched.simulation.environment import SUBMISSION
 from simsched.simulation.features import add_features_of_jobs
 from simsched.simulation.jobs.conditions import names_of
-from simsched.simulation.jobs.prepare import UNLIMITED, Counted, Prepared
+from simsched.simulation.jobs.prepare import UNLIMITED, Counted
 from simsched.simulation.jobs.priority_columns import refuse_job
 from simsched.simulation.licences.licence_pools import with_requests
 from simsched.simulation.listeners import Listener
@@ -40,10 +39,10 @@ if TYPE_CHECKING:
     from simsched.graph.cluster import Cluster
     from simsched.match.requests.request import Request
     from simsched.simulation.engine import Engine
+    from simsched.simulation.jobs.prepare import Joined
     from simsched.simulation.live.submission import SubmissionReader
     from simsched.simulation.options.run_config import RunConfig
     from simsched.simulation.outages.disruption import Disruption
-    from simsched.simulation.record.recorder import Recorder
 
 
 NEVER = float("inf")
@@ -60,7 +59,8 @@ class Arrivals(Listener):
 
     def __init__(self, engine: Engine, growth: Growth, disruption: Disruption) -> None:
         self._engine, self._growth, self._disruption = engine, growth, disruption
-        self._heap: list[tuple[float, int, Job]] = []
+        self._heap: list[tuple[float, int, Job, list[str]]] = []
+        """Submit time, ticket, job, and its names."""
         self._counted = 0
         self._withdrawn: set[int] = set()
         self.ids: dict[str, int] = {}
@@ -77,8 +77,9 @@ class Arrivals(Listener):
     def hand_in(self, job: Job) -> int:
         """Let a job arrive at its submit time, and return its ticket, by which it can be withdrawn."""
         self._counted = ticket = self._counted + 1
-        heappush(self._heap, (job.submit, ticket, job))
-        self._expect(job)
+        names = names_of(job)
+        heappush(self._heap, (job.submit, ticket, job, names))
+        self._expect(names)
         if self._heap[0][1] == ticket:
             self._enter(job.submit)
         return ticket
@@ -108,15 +109,16 @@ class Arrivals(Listener):
         now = engine.future.now
         if self._coming <= now:
             self._coming = NEVER
-        self._disruption.wake(now)
+        if self._disruption.asleep:
+            self._disruption.wake(now)
         tickets: list[int] = []
         jobs: list[Job] = []
         while heap and heap[0][0] <= now:
-            _, ticket, job = heappop(heap)
+            _, ticket, job, names = heappop(heap)
             if ticket in withdrawn:
                 withdrawn.discard(ticket)
             else:
-                self._forget(job)
+                self._forget(names)
                 tickets.append(ticket)
                 jobs.append(job)
         if jobs:  # else the jobs of this instant were taken in or withdrawn
@@ -131,48 +133,49 @@ class Arrivals(Listener):
 
     def __iter__(self) -> Iterator[Job]:
         """Yield the jobs in the order in which they will come."""
-        return (job for _, at, job in sorted(self._heap, key=_when) if at not in self._withdrawn)
+        return (job for _, at, job, _ in sorted(self._heap, key=_when) if at not in self._withdrawn)
 
-    def _expect(self, job: Job) -> None:
-        for name in names_of(job):
+    def _expect(self, names: list[str]) -> None:
+        for name in names:
             self.ids[name] = self.ids.get(name, 0) + 1
 
     def withdraw(self, ticket: int, job: Job) -> None:
         """Take out a job whose time has not come."""
         self._withdrawn.add(ticket)
-        self._forget(job)
+        self._forget(names_of(job))
 
-    def _forget(self, job: Job) -> None:
-        for name in names_of(job):
-            self.ids[name] -= 1
-            if not self.ids[name]:
-                del self.ids[name]
+    def _forget(self, names: list[str]) -> None:
+        for name in names:
+            others = self.ids.pop(name) - 1
+            if others:
+                self.ids[name] = others
 
     def exchange(self, ticket: int, job: Job) -> None:
         """Put another job of the same time in the place of one whose time has not come."""
-        self._heap = [(time, at, job if at == ticket else old) for time, at, old in self._heap]
+        self._heap = [(time, at, job if at == ticket else old, names) for time, at, old, names in self._heap]
 
     def state(self) -> dict[str, Any]:
         """Return the jobs to come, and the tickets."""
         coming = sorted(self._heap, key=_when)
-        tickets, jobs = [ticket for _, ticket, _ in coming], [job for *_, job in coming]
+        tickets, jobs = [ticket for _, ticket, _, _ in coming], [job for _, _, job, _ in coming]
         return {"coming": tickets, "jobs": jobs, "counted": self._counted, "withdrawn": self._withdrawn}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Take over the state of an equal part; tickets stay valid."""
         coming = zip(state["coming"], state["jobs"], strict=True)
-        self._heap = [(job.submit, ticket, job) for ticket, job in coming]  # in order, hence a heap
+        # in order, hence a heap
+        self._heap = [(job.submit, ticket, job, names_of(job)) for ticket, job in coming]
         self._counted, self._withdrawn = state["counted"], set(state["withdrawn"])
         for _, job in self.tickets:
-            self._expect(job)
+            self._expect(names_of(job))
 
     @property
     def tickets(self) -> Iterator[tuple[int, Job]]:
         """(Ticket, job) of the jobs that are to come."""
-        return ((ticket, job) for _, ticket, job in self._heap if ticket not in self._withdrawn)
+        return ((ticket, job) for _, ticket, job, _ in self._heap if ticket not in self._withdrawn)
 
 
-def _when(entry: tuple[float, int, Job]) -> tuple[float, int]:
+def _when(entry: tuple[float, int, Job, list[str]]) -> tuple[float, int]:
     return entry[:2]
 
 
@@ -294,17 +297,24 @@ class Growth:
         engine, prepared = self._engine, self.prepared
         self.handed_in += jobs
         joined = prepared.extend(jobs, refused)
-        if joined.counted is Counted.MORE:
-            index, single = engine.plan.index, prepared.table.single or ""
-            if not all(request is None or is_of_units(request, single, index) for request in joined.requests):
-                assert engine.plan.available  # the first free units no longer serve each request
-            engine.plan.forget_counts()
-        if joined.moved or joined.counted >= Counted.AGAIN:
-            self.renew(forget=joined.counted is Counted.SWITCHED)
+        if joined.counted or joined.moved:
+            self._follow(joined)
         engine.queues.enroll(joined)
         engine.take_place(joined.first)
-        add_features_of_jobs(engine)
+        if prepared.conditions.conditional or prepared.limits_arrays:
+            add_features_of_jobs(engine)
         return joined.first
+
+    def _follow(self, joined: Joined) -> None:
+        """Bring to date what knows the kinds of requests, or the arrays of the table."""
+        plan = self._engine.plan
+        if joined.counted is Counted.MORE:
+            index, single = plan.index, self.prepared.table.single or ""
+            if not all(request is None or is_of_units(request, single, index) for request in joined.requests):
+                assert plan.available  # the first free units no longer serve each request
+            plan.forget_counts()
+        if joined.moved or joined.counted >= Counted.AGAIN:
+            self.renew(forget=joined.counted is Counted.SWITCHED)
 
     def refuse(self, job: Job) -> None:
         """Raise a ConfigError for a job without an account or a priority, or with a wrong attribute."""
@@ -344,17 +354,6 @@ class Growth:
         self.renewals = list(record.renewals)
 
     # -- jobs that change -------------------------------------------------------------------------
-
-    def with_coming(self, coming: Sequence[Job], recorder: Recorder) -> Prepared:
-        """Return the columns with jobs that are still to come, which a recorder of its own gets, too."""
-        recorder.extend(coming)
-        made = copy(self.prepared)
-        made.table = copy(made.table)
-        made.table.durations = [
-            *made.table.durations,
-            *(UNLIMITED if job.duration is None else job.duration for job in coming),
-        ]
-        return made
 
     def request_of(self, number: int) -> Request:
         """Return the compiled request of a job that has one."""
@@ -403,7 +402,7 @@ class Growth:
     def note_renewal(self) -> None:
         """Note that reservations may move at this instant, because requests or running jobs change."""
         now = self._engine.future.now
-        if len(self.jobs) > 1 and (not self.renewals or self.renewals[-1] < now):
+        if len(self.jobs) > 1 and (not self.renewals or self.renewals[len(self.renewals) - 1] < now):
             self.renewals.append(now)
 
     def renew(self, *, forget: bool) -> None:

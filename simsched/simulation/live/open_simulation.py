@@ -318,9 +318,7 @@ class OpenSimulation(RunSession):
         if at is not None:
             self._check_time("at", at)
             at = at.item() if hasattr(at, "item") else at  # a number of NumPy
-        elif not isinstance(request, Job):
-            at = now
-        job = self._reader.read(request, duration, runtime, at, options)
+        job = self._reader.read(request, duration, runtime, at, now, options)
         if job.submit < now:
             self._check_time("at", job.submit)
         self.growth.refuse(job)
@@ -660,7 +658,7 @@ class OpenSimulation(RunSession):
         if until is not None:
             recorder.tick(until, engine.plan, engine.queued, engine.queues.queued_cores)
         coming = tuple(self.arrivals)
-        prepared = self.growth.with_coming(coming, recorder) if coming else self.prepared
+        recorder.extend(coming)
         workload = replace(self.workload, jobs=(*self.growth.jobs, *coming))
         times: dict[str, Any] = {"complete": True, "until": until, "from": None}
         if self.growth.renewals:
@@ -669,7 +667,7 @@ class OpenSimulation(RunSession):
         if changes:
             times["live"] = True
         config = self.config.replace(outages=(*self.config.outages, *changes))
-        return self._records(recorder, prepared, workload, times, config)
+        return self._records(recorder, workload, times, config)
 
 
 _Simulation = TypeVar("_Simulation", bound=OpenSimulation)

@@ -79,35 +79,36 @@ class SubmissionReader:
         self._last = 0
 
     def read(
-        self, request: Any, duration: Any, runtime: Any, at: float | None, attributes: Mapping[str, Any]
+        self,
+        request: Any,
+        duration: Any,
+        runtime: Any,
+        at: float | None,
+        now: float,
+        attributes: Mapping[str, Any],
     ) -> Job:
-        """Return the job of a submission; `at` is None if the request is a job with its own submit time.
+        """Return the job of a submission; without `at` it comes `now`, or at the submit time of a job.
 
         Raises
         ------
         ConfigError, FormatError
             For a value that it cannot have.
         """
-        if isinstance(request, Job):
-            return self._adapted(request, duration, runtime, at, attributes)
-        assert at is not None
         jobspec = self._jobspec(request)
+        if jobspec is None:
+            return self._adapted(request, duration, runtime, at, attributes)
         fields = _checked(attributes)
-        id_ = fields.pop("id", None)
         requested = read_seconds("duration", duration)
         if requested is None:
             requested = jobspec.duration or None
+        id_ = fields.get("id")
         own = self._next_id() if id_ is None else self._own(id_)
         seconds = read_seconds("runtime", runtime)
         self.ids.add(own)
-        return Job(
-            id=self._last if id_ is None else id_,
-            submit=at,
-            jobspec=jobspec,
-            duration=requested,
-            runtime=seconds,
-            **fields,
-        )
+        fields["id"] = self._last if id_ is None else id_
+        fields["submit"] = now if at is None else at
+        fields["jobspec"], fields["duration"], fields["runtime"] = jobspec, requested, seconds
+        return Job(**fields)
 
     def copy(self) -> SubmissionReader:
         """Return an equal reader that changes by itself."""
@@ -147,7 +148,8 @@ class SubmissionReader:
         self.ids.add(own)
         return job
 
-    def _jobspec(self, request: Any) -> Jobspec:
+    def _jobspec(self, request: Any) -> Jobspec | None:
+        """Return the jobspec of a request; None of a job."""
         if isinstance(request, str):
             known = self._specs.get(request)
             if known is None:
@@ -155,6 +157,8 @@ class SubmissionReader:
             return known
         if isinstance(request, Jobspec):
             return request
+        if isinstance(request, Job):
+            return None
         if not isinstance(request, dict):
             raise wrong("request", request, "a shape, a jobspec or a job")
         return as_jobspec(request)

@@ -117,7 +117,8 @@ class Watch(Listener):
 
     def eligible(self, job: int, now: float) -> None:
         """Tell of a change of the state."""
-        self.jobs[job].note_change()
+        live = self.jobs[job]
+        live.note_change()
 
     def changed(self, job: int) -> None:
         """Tell of another change of the state."""

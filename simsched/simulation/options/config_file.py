@@ -72,7 +72,7 @@ def _with_accounts(document: dict[str, Any], where: str) -> dict[str, Any]:
     names = [names] if isinstance(names, str) else names
     if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
         return document
-    from simsched.formats.accounts import plain_rows, read_accounts
+    from simsched.formats.machines.accounts import plain_rows, read_accounts
     from simsched.formats.text.documents import named
 
     folder = Path() if where == "-" else Path(where).parent

@@ -57,7 +57,7 @@ def _notes_on_names(config: RunConfig, workload: Workload) -> Iterator[str]:
     """Yield one sentence if limits have names that are probably mistyped, with the first of them."""
     places: dict[tuple[str, str], str] = {}  # (dimension, name) → the first place
     for rule in config.limits:
-        for dimension, names in rule.names:
+        for dimension, names in rule.names.items():
             for name in names:
                 places.setdefault((dimension, name), f"{rule.place}.{dimension}")
     if not places:

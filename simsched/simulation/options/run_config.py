@@ -22,8 +22,7 @@ from simsched.match.named_targets import targets_of
 from simsched.plugins.plugin_errors import name_of
 from simsched.schedule.orders.priority_rules import NAME as MULTIFACTOR
 from simsched.schedule.orders.priority_rules import PriorityRules
-from simsched.simulation.licences.licence_pools import Licences, read_licences
-from simsched.simulation.limits.limit_rules import KEYS as LIMIT_KEYS
+from simsched.simulation.licences.licence_pools import LICENCES
 from simsched.simulation.limits.limit_rules import LimitRule, read_limits, refuse_closed
 from simsched.simulation.options.plain_options import PlainOptions
 from simsched.simulation.outages.outages import Outage, read_outages
@@ -84,10 +83,6 @@ PolicyOptions = ValueKind(_policy_options, {"type": "object"}, dict)
 NamedQueues = ValueKind(
     _queues, by_name(QUEUE).described, lambda queues: queues and list(map(str, queues.queues))
 )
-LicenceTable = ValueKind(
-    read_licences, {"type": ["object", "string"]}, lambda found: found and found.to_dict()
-)
-_LIMIT = table_of(LIMIT_KEYS)
 _OUTAGES = table_of({"outages": listed(kind_of(Outage))})
 IF_USED = {
     *("predictor", "kill_grace", "limits", "priority", "preemption", "job_checkpoints", "licenses"),
@@ -119,11 +114,11 @@ class RunConfig(PlainOptions, frozen=True, kw_only=True):
     )
     queues: Annotated[Queues | None, NamedQueues] = None
     outages: Annotated[tuple[Outage, ...], _list(read_outages, kind_of(Outage), _OUTAGES)] = ()
-    limits: Annotated[tuple[LimitRule, ...], _list(read_limits, _LIMIT, _LIMIT)] = ()
+    limits: Annotated[tuple[LimitRule, ...], _list(read_limits, *[kind_of(LimitRule)] * 2)] = ()
     priority: PriorityRules | None = None
     preemption: PreemptionRules | None = None
     job_checkpoints: CheckpointRules | None = None
-    licenses: Annotated[Licences | None, LicenceTable] = None
+    licenses: Annotated[Mapping[str, int] | None, LICENCES] = None
     reservations: Annotated[
         tuple[AdvanceReservation, ...], _list(read_reservations, *[kind_of(AdvanceReservation)] * 2)
     ] = ()

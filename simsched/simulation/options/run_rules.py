@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from simsched.schedule.orders.ranking import JobOrder
     from simsched.schedule.pass_context import QueuePolicy
     from simsched.schedule.predictors.predictor import RunTimePredictor
-    from simsched.simulation.licences.licence_pools import Licences
     from simsched.simulation.limits.limit_rules import LimitRule
     from simsched.simulation.outages.outages import Failures, Outage
     from simsched.simulation.preemption.checkpoint_rules import CheckpointRules
@@ -37,7 +36,7 @@ class RunRules(TypedDict, total=False):
     limits: Iterable[LimitRule | Mapping[str, Any]] | None
     preemption: PreemptionRules | Mapping[str, Any] | None
     reservations: Iterable[AdvanceReservation | Mapping[str, Any]] | None
-    licenses: Licences | Mapping[str, Any] | str | None
+    licenses: Mapping[str, Any] | str | None
     outages: Iterable[Outage | Mapping[str, Any]] | None
     failures: Failures | str | None
     on_failure: Literal["requeue", "fail"] | None

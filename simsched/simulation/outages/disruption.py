@@ -100,7 +100,7 @@ class Disruption(Listener):
         self._rng = np.random.default_rng([seed, 1])
         self._out = engine.plan.outages
         self._may_wake = False
-        self._asleep: list[int] = []
+        self.asleep: list[int] = []
         """Targets that do not fail while there are no jobs."""
         self._reserved = ~index.up  # down from the beginning, for good
         engine.generators["failures"] = self._rng
@@ -121,24 +121,24 @@ class Disruption(Listener):
             if outage.end != float("inf"):
                 future.at(max(outage.end, 0), DISRUPTION, "up", targets)
         if self._failures is not None:
-            self._asleep = list(range(len(self._index)))
+            self.asleep = list(range(len(self._index)))
             if not later:
                 self.wake(begin)
 
     def wake(self, now: float) -> None:
         """Let targets fail from now on (seconds) that did not while there were no jobs."""
-        for target in self._asleep:
+        for target in self.asleep:
             self._draw_failure(target, now)
-        self._asleep = []
+        self.asleep = []
 
     def state(self) -> dict[str, Any]:
         """Return how many outages each target is in."""
-        return {"out": self._out} | ({"asleep": self._asleep} if self._asleep else {})
+        return {"out": self._out} | ({"asleep": self.asleep} if self.asleep else {})
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take over the state of an equal part."""
         self._out[:] = state["out"]
-        self._asleep = state.get("asleep", [])
+        self.asleep = state.get("asleep", [])
 
     def state_on(self, state: dict[str, Any], places: TargetPlaces) -> dict[str, Any]:
         """Return a state as one on a larger cluster, whose new targets begin to fail at the next `wake`."""
@@ -161,7 +161,7 @@ class Disruption(Listener):
         # Failures end with the run: otherwise they would be drawn for ever.
         if engine.is_over or self._is_hopeless():
             if self._may_wake:
-                self._asleep.append(int(targets[0]))
+                self.asleep.append(int(targets[0]))
             return
         repaired = engine.now + self._failures.repair(self._rng)
         engine.future.at(repaired, DISRUPTION, "repair", targets)

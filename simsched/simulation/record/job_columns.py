@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from simsched.formats.jobspec.jobspec import Jobspec
-    from simsched.simulation.jobs.prepare import Prepared
     from simsched.simulation.record.recorder import Recorder
     from simsched.workload.job import Job, Workload
 
 NAN = float("nan")
+UNLIMITED = float("inf")
 
 
-def job_columns(workload: Workload, prepared: Prepared, recorder: Recorder) -> dict[str, Any]:
+def job_columns(workload: Workload, recorder: Recorder) -> dict[str, Any]:
     """Return the table of jobs: those of the workload in submit order, then the dropped records."""
     jobs = workload.jobs
     # a skipped record was a job; steps and summary lines are not
@@ -55,7 +55,7 @@ def job_columns(workload: Workload, prepared: Prepared, recorder: Recorder) -> d
         "start": start,
         "wait": start - submit,
         "end": end,
-        "duration": _times(prepared.table.durations, more),
+        "duration": _times([UNLIMITED if job.duration is None else job.duration for job in jobs], more),
         "runtime": end - start,
         "nodes": nodes.astype(np.int32),
         "cores": cores,

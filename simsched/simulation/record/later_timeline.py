@@ -54,7 +54,7 @@ def forget_units(engine: Engine, *, watched: bool) -> None:
 
 def _only_bars(engine: Engine) -> bool:
     """Whether a run has no parts but limits under which jobs wait until another ends."""
-    kinds = (KINDS[quantity] for rule in engine.config.limits for quantity, _ in rule.most)
+    kinds = (KINDS[quantity] for rule in engine.config.limits for quantity in rule.most)
     return engine.parts.keys() <= {"limits", *UNAWARE} and not any(kind.falls for kind in kinds)
 
 

@@ -7,12 +7,17 @@ from simsched.simulation.record.allocation_log cimport AllocationLog
 cdef class Recorder:
     cdef public list ids, eligible, start, end, result, promised, down, failures
     cdef public tuple counts, pools
-    cdef public object backfilled, events, later, _times, _counts
-    cdef public dict reasons, _late
+    cdef public bytearray backfilled
+    cdef public object events, later, _times, _counts
+    cdef double[::1] _time_of
+    cdef long long[::1] _count_of
+    cdef public dict reasons
     cdef public AllocationLog log
-    cdef Py_ssize_t _width
+    cdef Py_ssize_t _width, _ticks
 
     @cython.locals(nodes=list, cores=list, gpus=list, slots=list)
     cpdef begin(self, Py_ssize_t job, now, selection, bint backfilled)
-    @cython.locals(late=dict)
-    cpdef tick(self, now, Plan plan, queued, demand)
+    @cython.locals(nodes=list, cores=list, gpus=list, slots=list)
+    cpdef extend(self, jobs)
+    @cython.locals(row=cython.Py_ssize_t, counts=cython.longlong[::1], at=cython.Py_ssize_t, place=cython.Py_ssize_t)
+    cpdef tick(self, now, Plan plan, long long queued, long long demand)

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from array import array
 from copy import copy
-from itertools import chain
 from math import isnan
-from struct import pack
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from simsched.human import occasions
+from simsched.match.kernel import view
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -43,12 +42,12 @@ NEVER = float("nan")
 
 GROWING = (
     *("ids", "eligible", "start", "end", "result", "backfilled", "promised", "reasons", "down", "failures"),
-    *("_times", "_counts", "_late"),
+    *("_times", "_counts"),
 )
 """The containers of a recorder."""
 
-LATEST = 1024
-"""Rows of the timeline that are kept in lists, to which they are added faster than to arrays."""
+LEAST = 256
+"""Rows of the timeline for which there is place at least."""
 
 
 class Recorder:
@@ -79,11 +78,10 @@ class Recorder:
         self.promised: list[float] = []
         self.reasons: dict[int, str] = {}
         self.pools = tuple(pools)
-        # The timeline: its times, and its counts row after row, at eight bytes per number …
-        self._times, self._counts = array("d"), array("q")
-        # … and its last rows by time, the very last among them.
-        self._late: dict[float, tuple[int, ...]] = {}
-        self._width = 4 + len(self.pools)  # counts in a row
+        self._width = 4 + len(self.pools)  # counts in a row of the timeline
+        self._ticks = 0
+        """How many rows the timeline has; its arrays have place for more."""
+        self._keep(np.empty(0), np.empty(0, dtype=np.int64))
         self.later: Callable[[Recorder, int], tuple[Any, Any]] | None = None
         self.down: list[tuple[float, dict[str, int]]] = []
         self.failures: list[tuple[int, float, float]] = []
@@ -91,17 +89,19 @@ class Recorder:
 
     def extend(self, jobs: Sequence[Job]) -> None:
         """Make place for the next jobs of the run."""
-        more = len(jobs)
-        times, numbers = [NEVER] * more, [0] * more
-        self.ids += [job.id for job in jobs]
-        self.eligible += times
-        self.start += times
-        self.end += times
-        self.promised += times
-        self.result += numbers  # PENDING
-        for column in self.counts:
-            column.extend(numbers)
-        self.backfilled += bytes(more)
+        nodes, cores, gpus, slots = self.counts
+        for job in jobs:
+            self.ids.append(job.id)
+            self.eligible.append(NEVER)
+            self.start.append(NEVER)
+            self.end.append(NEVER)
+            self.promised.append(NEVER)
+            self.result.append(PENDING)
+            nodes.append(0)
+            cores.append(0)
+            gpus.append(0)
+            slots.append(0)
+            self.backfilled.append(0)
         if self.log is not None:
             self.log.extend([job.queue or "default" for job in jobs])
 
@@ -122,6 +122,7 @@ class Recorder:
         made = copy(self)
         for name in GROWING:
             setattr(made, name, copy(getattr(self, name)))
+        made._keep(made._times, made._counts)
         made.counts = tuple(map(list, self.counts))
         made.log = None if self.log is None else self.log.detached()
         made.events = None if self.events is None else self.events.detached()
@@ -200,20 +201,30 @@ class Recorder:
 
     def tick(self, now: float, plan: Plan, queued: int, demand: int) -> None:
         """Record the state after the pass at `now`; a second pass at the same instant replaces the first."""
-        late = self._late
-        if len(late) >= LATEST and now not in late:
-            self._pack()
         if self.down or not plan.all_up:  # after the first outage, also the return to zero is recorded
             self._note_down(now, plan)
-        late[now] = (queued, demand, len(plan.until), plan.idle, *map(plan.total.__getitem__, self.pools))
+        row = self._ticks
+        if row and self._time_of[row - 1] == now:
+            row -= 1
+        elif row == len(self._time_of):
+            more = max(row // 2, LEAST)
+            self._keep(
+                np.concatenate((self._times, np.empty(more))),
+                np.concatenate((self._counts, np.empty(more * self._width, dtype=np.int64))),
+            )
+        self._time_of[row] = now
+        self._ticks = row + 1
+        counts, at = self._count_of, row * self._width
+        counts[at], counts[at + 1] = queued, demand
+        counts[at + 2], counts[at + 3] = len(plan.until), plan.idle
+        for place, pool in enumerate(self.pools, at + 4):
+            counts[place] = plan.total[pool]
 
-    def _pack(self) -> None:
-        """Move the last rows to the arrays."""
-        late = self._late
-        # Packed as a whole: `fromlist` takes twice as long for times, and six times as long for counts.
-        self._times.frombytes(pack(f"{len(late)}d", *late))
-        self._counts.frombytes(pack(f"{len(late) * self._width}q", *chain.from_iterable(late.values())))
-        late.clear()
+    def _keep(self, times: Any, counts: Any) -> None:
+        """Let the timeline be in these arrays: its times, and its counts row after row."""
+        self._times, self._counts = times, counts
+        self._time_of: Any = view(times)
+        self._count_of = view(counts)
 
     def _note_down(self, now: float, plan: Plan) -> None:
         """Record the units that are neither free nor in use: those on unavailable targets."""
@@ -247,10 +258,8 @@ class Recorder:
             column[: len(noted)] = noted
         self.reasons = state["reasons"]
         rows = np.array(state["rows"], dtype=np.float64).reshape(-1, 1 + self._width)
-        counts = rows[:, 1:].astype(np.int64)
-        kept = max(len(rows) - 1, 0)
-        self._times, self._counts = array("d", rows[:kept, 0].tobytes()), array("q", counts[:kept].tobytes())
-        self._late = dict(zip(rows[kept:, 0].tolist(), map(tuple, counts[kept:].tolist()), strict=True))
+        self._keep(rows[:, 0].copy(), rows[:, 1:].astype(np.int64).ravel())
+        self._ticks = len(rows)
         self.down = state["down"]
         self.failures = [tuple(one) for one in state["failures"]]
         if self.log is not None:
@@ -281,9 +290,9 @@ class Recorder:
 
     def _rows(self, submitted: int) -> tuple[Any, Any]:
         """Return the times of the timeline and, row after row, its counts."""
-        times = np.array(self._times + array("d", self._late))
-        late = array("q", chain.from_iterable(self._late.values()))
-        counts = np.array(self._counts + late).reshape(-1, self._width)
+        rows = self._ticks
+        times = self._times[:rows].copy()
+        counts = self._counts[: rows * self._width].reshape(-1, self._width)
         if self.later is None:
             return times, counts
         before, sums = self.later(self, submitted)

@@ -87,7 +87,7 @@ class ReservedPlaces:
                 raise ConfigError(fault, where=f"{one.where}.cores", expected="cores of its nodes")
 
     def _fault_of_licences(self, one: AdvanceReservation) -> str | None:
-        known = {} if self._engine.config.licenses is None else self._engine.config.licenses.to_dict()
+        known = self._engine.config.licenses or {}
         for name, number in one.licenses:
             if name not in known:
                 return f"there is no licence {name!r}{did_you_mean(name, known)}"
@@ -272,7 +272,7 @@ class ReservedPlaces:
 
     def _licences_left(self, one: AdvanceReservation, start: float) -> bool:
         """Whether its licences are not those of running jobs or of other reservations."""
-        known = {} if self._engine.config.licenses is None else self._engine.config.licenses.to_dict()
+        known = self._engine.config.licenses or {}
         spans = one.spans(start)
         for name, number in one.licenses:
             left = known[name]

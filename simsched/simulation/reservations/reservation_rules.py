@@ -44,7 +44,7 @@ from simsched.formats.rfc.declared import TIME_OF_RUN, WHEN, seconds
 from simsched.formats.rfc.duration import MAX_SECONDS, parse_time
 from simsched.formats.rfc.hostlist import Hostlist, encode_hosts
 from simsched.formats.rfc.idset import Idset
-from simsched.simulation.licences.licence_pools import read_licences
+from simsched.simulation.licences.licence_pools import LICENCES, read_licences
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -120,7 +120,7 @@ def _cores(value: Any, where: str) -> int | tuple[tuple[str, str], ...]:
 
 def _licences(value: Any, where: str) -> tuple[tuple[str, int], ...]:
     found = read_licences(value, where) if value else None
-    return () if found is None else tuple(pair for pair in found.counts if pair[1])
+    return tuple(pair for pair in (found or {}).items() if pair[1])
 
 
 Names = Annotated[tuple[str, ...], names("a list of names", '["alice"]', empty=True)]
@@ -174,7 +174,7 @@ class AdvanceReservation(Declared, frozen=True, kw_only=True):
     hosts: Annotated[str | None, ValueKind(_hosts, {"type": "string"})] = None
     shape: Annotated[str | None, ValueKind(_shape, {"type": "string"})] = None
     cores: Annotated[int | tuple[tuple[str, str], ...] | None, Cores] = None
-    licenses: Annotated[tuple[tuple[str, int], ...], ValueKind(_licences, {}, dict)] = ()
+    licenses: Annotated[tuple[tuple[str, int], ...], ValueKind(_licences, LICENCES.described, dict)] = ()
     requires: Names = ()
     users: Names = ()
     accounts: Names = ()

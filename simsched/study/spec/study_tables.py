@@ -374,7 +374,8 @@ class StudyReader:
 
 def model_in(path: Path) -> dict[str, Any] | None:
     """Return the model that a YAML or JSON file describes (a mix, the model of a log), or None."""
-    from simsched.workload.models.model_files import is_model_document
+    from simsched.formats.machines.recognition import is_model
+    from simsched.formats.text.sniffing import outline_of
 
     if path.suffix not in (".yaml", ".yml", ".json") or not path.is_file():
         return None
@@ -384,7 +385,7 @@ def model_in(path: Path) -> dict[str, Any] | None:
         return None
     if not isinstance(document, dict):
         return None
-    if is_model_document(document):
+    if is_model(outline_of(document)):
         return {"mix": document}
     return document if set(document) <= {*MODELS, "map"} and document else None
 

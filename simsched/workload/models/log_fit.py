@@ -18,7 +18,7 @@ References
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import log
 from typing import TYPE_CHECKING, Annotated, Any, NotRequired
 
@@ -27,7 +27,6 @@ import numpy as np
 from simsched.declare.answers import OrNull, extended, row_of, written
 from simsched.errors import SimschedError, WorkloadError
 from simsched.formats.jobspec.jobspec import Jobspec
-from simsched.formats.rfc.clock import later_header
 from simsched.workload.job import Job, Workload, demand
 from simsched.workload.models.model_files import (
     DAY,
@@ -193,25 +192,17 @@ def fit_log(workload: Workload, classes: int = CLASSES) -> LogModel:
     ]
     order = sorted(found, key=lambda one: (one.requests.values[0].to_shape().count("gpu"), one.name))
     known = sum(1 for user in set(table.user.tolist()) if user >= 0)
-    return LogModel(
-        classes=tuple(order),
-        span=float(span),
-        start=float(table.local[0]) - (float(table.submit[0]) - begin),
-        growth=growth,
-        population=known,
-        name=f"{workload.name}-model",
-        header=_header(workload, begin),
-    )
-
-
-def _header(workload: Workload, begin: float) -> dict[str, str]:
-    """Return the machine, and the dates of second 0 of the model: the first submission of the log."""
-    found = {}
     clock = workload.clock
-    if clock is not None:
-        found = {"UnixStartTime": f"{round(clock.origin + begin)}", "TimeZoneString": clock.zone}
-    processors = workload.stated("MaxProcs")
-    return {**found, "MaxProcs": str(processors)} if processors else found
+    return LogModel(
+        name=f"{workload.name}-model",
+        start=begin + 4.0 * DAY if clock is None else round(clock.origin + begin),
+        zone=None if clock is None else clock.zone,
+        span=float(span),
+        growth=growth,
+        users=known or None,
+        processors=workload.stated("MaxProcs") or None,
+        classes=tuple(order),
+    )
 
 
 def _growth(submit: Floats, span: float) -> float:
@@ -571,8 +562,7 @@ def _continued(model: LogModel, after: float, span: float) -> LogModel:
     whole = after // HOUR * HOUR
     grown = model.growth ** (whole / MONTH)
     classes = tuple(one.replace(batches=one.batches * grown) for one in model.classes)
-    header = later_header(model.header, whole)
-    return replace(model, classes=classes, start=model.start + whole, span=span, header=header)
+    return model.replace(classes=classes, start=model.start + whole, span=span)
 
 
 def tomorrow(model: LogModel) -> LogModel:

@@ -26,8 +26,8 @@ Times inside are RFC 23 durations; plain numbers are seconds.  The whole table:
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from math import erf, isfinite, log
+from dataclasses import dataclass, replace
+from math import erf, inf, isfinite, log
 from operator import mul
 from typing import TYPE_CHECKING, Annotated, Any, Generic, Self, TypeVar
 
@@ -42,7 +42,6 @@ from simsched.formats.rfc.clock import Clock, is_date, parse_date, zone_name
 from simsched.formats.rfc.declared import DURATION
 from simsched.formats.rfc.duration import MAX_SECONDS, format_duration, parse_duration
 from simsched.formats.rfc.duration import whole as plain
-from simsched.formats.text.yaml_text import to_yaml
 from simsched.workload.job import MAX_JOBS, Job, Skips, Workload, assemble, change, demand
 from simsched.workload.models.lublin import users
 
@@ -387,52 +386,6 @@ class JobClass(Declared, frozen=True, kw_only=True):
         return {key: one for key, one in found.items() if self.users or key not in ("users", "skew")}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogModel:
-    """Classes of jobs on a common time line.
-
-    `span` (s) is the time in which jobs are submitted, `start` the local seconds after 1970-01-01T00:00 at
-    second 0 (4 days later is a Monday), `growth` the factor by which the rate grows in 30 days, and
-    `population` the number of users from whom the classes draw theirs.
-    """
-
-    classes: tuple[JobClass, ...]
-    span: float
-    start: float = 4 * DAY
-    growth: float = 1.0
-    population: int = 0
-    jobs: int | None = None
-    name: str = "model"
-    header: dict[str, str] = field(default_factory=dict)
-
-    def make(self, rng: np.random.Generator) -> Workload:
-        """Draw the jobs.
-
-        Raises
-        ------
-        ConfigError
-            for more than `MAX_JOBS` jobs, or a span that is too long.
-        """
-        if not 0 < self.span <= MAX_HOURS * HOUR:
-            raise ConfigError(f"a span of {self.span:g} s is out of range", expected="1 s to 30 years")
-        expected = sum(one.factor * one.batches * one.jobs.mean() for one in self.classes) * self.span / WEEK
-        if expected * max(1.0, self.growth ** (self.span / MONTH)) > MAX_JOBS:
-            raise ConfigError(f"the model makes more than {MAX_JOBS:,} jobs", expected="a shorter span")
-        # Each class has a stream of its own, so that a change of one class leaves the others as they are.
-        streams = rng.spawn(len(self.classes))
-        more = sum(max(0, round(one.users * one.factor) - one.users) for one in self.classes)
-        fewest = max((round(one.users * one.factor) for one in self.classes), default=0)
-        population = max(self.population + more, fewest)  # the users that a factor adds are new ones
-        found: list[Job] = []
-        for one, stream in zip(self.classes, streams, strict=True):
-            found += _jobs_of(one, self, population, stream)
-        found.sort(key=lambda job: job.submit)
-        kept = (change(job, id=number) for number, job in enumerate(found[: self.jobs], 1))
-        return assemble(
-            kept, Skips(), source=self.name, name=self.name, kind="model", header=dict(self.header)
-        )
-
-
 def _jobs_of(one: JobClass, model: LogModel, population: int, rng: np.random.Generator) -> list[Job]:
     """Draw the jobs of a class, not yet numbered."""
     begins = _arrivals(one, model, rng)
@@ -474,10 +427,10 @@ def _jobs_of(one: JobClass, model: LogModel, population: int, rng: np.random.Gen
 def _arrivals(one: JobClass, model: LogModel, rng: np.random.Generator) -> Floats:
     """Draw the times of batches: a Poisson process whose rate is constant within each hour."""
     # Hours begin at full hours of local time; the first and the last of them are cut.
-    early = model.start % HOUR
+    early = model.local % HOUR
     edges = np.append(np.arange(-early, model.span, HOUR), model.span)
     edges[0] = 0.0
-    hour = np.floor((model.start + edges[:-1]) / HOUR).astype(np.int64)
+    hour = np.floor((model.local + edges[:-1]) / HOUR).astype(np.int64)
     days = hour // 24
     hours = np.asarray(one.hours) / np.mean(one.hours)
     weekdays = np.asarray(one.weekdays) / np.mean(one.weekdays)
@@ -565,12 +518,20 @@ def _requests(
 
 
 Span = ValueKind(_seconds, DURATION, lambda seconds: format_duration(round(seconds)))
+
+
+def _date(value: Any, where: str) -> Any:
+    if value is not None and not is_date(value):
+        raise ConfigError(f"{value!r} is not a date", where=where, expected="such as 2024-03-01T08:00")
+    return value
+
+
 _CLASSES = listed(kind_of(JobClass), "a list of classes", one_alone=False)
 _CLASSES = replace(_CLASSES, described={**_CLASSES.schema, "minItems": 1})
 
 
-class ModelTable(Declared, frozen=True, kw_only=True):
-    """The document of the model of a log.
+class LogModel(Declared, frozen=True, kw_only=True):
+    """Classes of jobs on a common time line: the model of a log.
 
     name : name of the workload.
     description : a text for people.
@@ -582,15 +543,17 @@ class ModelTable(Declared, frozen=True, kw_only=True):
     users : number of users from whom the classes draw theirs.
     processors : processors of the machine.
     classes : the classes of jobs.
+
+    The value `start` is in seconds after 1970 (UTC), without a `zone` those of a log without dates.
     """
 
     complete, join, nullable = True, ": ", False
 
     name: Text = "model"
     description: Annotated[Any, ANYTHING] = None
-    start: Annotated[Any, unread(type="string")] = None
+    start: Annotated[Any, ValueKind(_date, {"type": "string"})] = None
     zone: Annotated[Any, unread(type="string")] = None
-    span: Annotated[float | None, Span] = None
+    span: Annotated[float, Span] = inf
     jobs: int | None = None
     growth: Annotated[float, _real(1e3, 1e-3)] = 1.0
     users: int | None = None
@@ -603,78 +566,69 @@ class ModelTable(Declared, frozen=True, kw_only=True):
         return super().schema() | {"required": ["span", "classes"]}
 
     def checked(self, where: str) -> Self:
-        """Return the document; ConfigError without classes or an end, and for a name that occurs twice."""
+        """Return the model; ConfigError without classes or an end, and for a name that occurs twice."""
         if not self.classes:
             raise ConfigError("the model has no classes", where=where, expected="classes: a list")
-        if self.span is None:
+        if self.span == inf:
             raise ConfigError("the model has no end", where=where, expected="span: such as 30d")
         names = [one.name for one in self.classes]
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
             fault = f"two classes have the name {twice!r}"
             raise ConfigError(fault, where=where, expected="different names")
-        return self
+        if self.start is None:
+            return self
+        zone = zone_name("UTC" if self.zone is None else str(self.zone), f"{where}: zone")
+        begin = Clock(0, zone).seconds(parse_date(self.start, f"{where}: start"), f"{where}: start")
+        return self.replace(start=begin, zone=zone)
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the model as a document has it."""
+        found = super().to_dict()
+        if self.start is not None and self.zone is None:
+            del found["start"]
+        elif self.start is not None:
+            found["start"] = Clock(self.start, self.zone).text(0)
+        return found
 
-def model_from_dict(document: Any, where: str = "model") -> LogModel:
-    """Read a model from a mapping such as a YAML file holds.
+    @property
+    def local(self) -> float:
+        """The local time of second 0, in seconds after 1970-01-01T00:00."""
+        if self.start is None:
+            return 4.0 * DAY  # 1970-01-05 was a Monday
+        return float(Clock(self.start, self.zone or "UTC").local_seconds(np.zeros(1))[0])
 
-    Raises
-    ------
-    ConfigError
-        With the place, when a key is unknown or missing, or a value is invalid.
-    """
-    table = ModelTable.read(document, where)
-    start, header = _start(table, where)
-    assert table.span is not None  # `checked` refuses a model without one
-    return LogModel(
-        classes=table.classes,
-        span=table.span,
-        start=start,
-        growth=table.growth,
-        population=table.users or 0,
-        jobs=table.jobs,
-        name=table.name,
-        header=header if table.processors is None else {**header, "MaxProcs": str(table.processors)},
-    )
+    @property
+    def header(self) -> dict[str, str]:
+        """The machine, and the date of second 0."""
+        dated = self.start is not None and self.zone is not None
+        found = {"UnixStartTime": f"{self.start:.15g}", "TimeZoneString": self.zone} if dated else {}
+        return found if self.processors is None else {**found, "MaxProcs": str(self.processors)}
 
+    def make(self, rng: np.random.Generator) -> Workload:
+        """Draw the jobs.
 
-def _start(table: ModelTable, where: str) -> tuple[float, dict[str, str]]:
-    """Return the local time of second 0 (seconds after 1970), and the header that states it."""
-    text = table.start
-    if text is None:
-        return 4.0 * DAY, {}
-    if not is_date(text):
-        raise ConfigError(
-            f"{text!r} is not a date", where=f"{where}: start", expected="such as 2024-03-01T08:00"
-        )
-    zone = zone_name("UTC" if table.zone is None else str(table.zone), f"{where}: zone")
-    begin = Clock(0, zone).seconds(parse_date(text, f"{where}: start"), f"{where}: start")
-    local = float(Clock(begin, zone).local_seconds(np.zeros(1))[0])
-    return local, {"UnixStartTime": f"{begin:.15g}", "TimeZoneString": zone}
-
-
-# --- writing
-
-
-def model_text(model: LogModel, description: str = "") -> str:
-    """Return a model as the YAML text of its file."""
-    header, start, zone = model.header, None, None
-    if "UnixStartTime" in header:
-        zone = header["TimeZoneString"]
-        start = Clock(float(header["UnixStartTime"]), zone).text(0)
-    table = ModelTable(
-        name=model.name,
-        description=description or None,
-        start=start,
-        zone=zone,
-        span=model.span,
-        growth=model.growth,
-        users=model.population or None,
-        processors=int(header["MaxProcs"]) if "MaxProcs" in header else None,
-        classes=model.classes,
-    )
-    return to_yaml(table.to_dict())
+        Raises
+        ------
+        ConfigError
+            for more than `MAX_JOBS` jobs, or a span that is too long.
+        """
+        if not 0 < self.span <= MAX_HOURS * HOUR:
+            raise ConfigError(f"a span of {self.span:g} s is out of range", expected="1 s to 30 years")
+        expected = sum(one.factor * one.batches * one.jobs.mean() for one in self.classes) * self.span / WEEK
+        if expected * max(1.0, self.growth ** (self.span / MONTH)) > MAX_JOBS:
+            raise ConfigError(f"the model makes more than {MAX_JOBS:,} jobs", expected="a shorter span")
+        # Each class has a stream of its own, so that a change of one class leaves the others as they are.
+        streams = rng.spawn(len(self.classes))
+        more = sum(max(0, round(one.users * one.factor) - one.users) for one in self.classes)
+        fewest = max((round(one.users * one.factor) for one in self.classes), default=0)
+        population = max((self.users or 0) + more, fewest)  # the users that a factor adds are new ones
+        found: list[Job] = []
+        for one, stream in zip(self.classes, streams, strict=True):
+            found += _jobs_of(one, self, population, stream)
+        found.sort(key=lambda job: job.submit)
+        kept = (change(job, id=number) for number, job in enumerate(found[: self.jobs], 1))
+        return assemble(kept, Skips(), source=self.name, name=self.name, kind="model", header=self.header)
 
 
 _BLOCK = 4096
@@ -814,13 +768,6 @@ class Mix(Declared, frozen=True, kw_only=True):
             number *= 2
 
 
-def is_model_document(document: Any) -> bool:
-    """Whether a document is a mix or a log's model."""
-    return isinstance(document, dict) and any(
-        isinstance(document.get(key), list) for key in ("parts", "classes")
-    )
-
-
 def model_of(document: Any, where: str = "mix") -> Mix | LogModel:
     """Return the mix or the log's model of a document.
 
@@ -830,7 +777,7 @@ def model_of(document: Any, where: str = "mix") -> Mix | LogModel:
         With the place, when a key is unknown or a value is invalid.
     """
     if isinstance(document, dict) and "classes" in document:
-        return model_from_dict(document, where)
+        return LogModel.read(document, where)
     return Mix.read(document, where)
 
 

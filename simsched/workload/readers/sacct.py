@@ -25,18 +25,18 @@ from __future__ import annotations
 
 import csv
 import re
-from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
-from itertools import combinations_with_replacement, islice, pairwise
+from itertools import combinations_with_replacement, islice
 from math import comb
 from operator import itemgetter
 from sys import intern
 from typing import TYPE_CHECKING
 
 from simsched.errors import WorkloadError
+from simsched.formats.machines.slurm.sacct_header import COLUMNS, delimiter_of
 from simsched.formats.rfc.clock import zone_of
 from simsched.formats.rfc.duration import whole
 from simsched.workload.job import ArrayTask, Workload, limit_of_line
@@ -60,20 +60,6 @@ if TYPE_CHECKING:
     from simsched.formats.jobspec.jobspec import Jobspec
 
 
-#: Value → the columns that may hold it, best first.
-COLUMNS = {
-    "id": ("JobIDRaw", "JobID"), "submit": ("Submit",), "eligible": ("Eligible",), "start": ("Start",),
-    "end": ("End",), "elapsed_raw": ("ElapsedRaw",), "elapsed": ("Elapsed",),
-    "limit_raw": ("TimelimitRaw",), "limit": ("Timelimit",),
-    "req_cpus": ("ReqCPUS",), "alloc_cpus": ("NCPUS", "AllocCPUS"), "req_nodes": ("ReqNodes",),
-    "alloc_nodes": ("NNodes", "AllocNodes"), "req_tres": ("ReqTRES",), "alloc_tres": ("AllocTRES",),
-    "req_mem": ("ReqMem",), "alloc_gres": ("AllocGRES",), "req_gres": ("ReqGRES",), "gpus": ("NGPUS",),
-    "features": ("Constraints",), "partition": ("Partition",),
-    "account": ("Account",), "user": ("User",), "group": ("Group",), "name": ("JobName",),
-    "state": ("State",), "energy": ("ConsumedEnergyRaw", "ConsumedEnergy"), "nodelist": ("NodeList",),
-    "qos": ("QOS",), "licenses": ("Licenses",), "reservation": ("Reservation",), "job": ("JobID",),
-    "line": ("SubmitLine",),
-}  # fmt: skip
 _NEEDED = {
     "JobIDRaw": "id",
     "Submit": "submit",
@@ -88,8 +74,6 @@ _FREE = frozenset(
     ("jobname", "comment", "admincomment", "systemcomment", "workdir", "submitline", "constraints", "stdin",
      "stdout", "stderr", "extra", "reason", "container", "licenses", "wckey")
 )  # fmt: skip
-_KNOWN = frozenset(("jobname", "exitcode", *(name.lower() for names in COLUMNS.values() for name in names)))
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 _TRES_PART = re.compile(r"([a-z][\w/:.-]*)=[\w.]+")
 QUOTING = frozenset(",;\t")
 """Delimiters of files that may quote their cells."""
@@ -99,22 +83,6 @@ MOST_LINES = 50
 MOST_WAYS = 2000
 MOST_TRIES = 1_000_000
 """How many ways to put a record together are tried: for one record, and for all of a dump."""
-
-
-def delimiter_of(head: str) -> str | None:
-    r"""Return the delimiter of a header line; None for any other line.
-
-    >>> delimiter_of("JobID|Submit|State"), delimiter_of('"JobIDRaw","Submit"'), delimiter_of("4|ann|x")
-    ('|', ',', None)
-    """
-    bare = head.replace('"', "").strip()
-    names = list(_NAME.finditer(bare))
-    lower = {found.group().lower() for found in names}
-    if lower.isdisjoint(("jobid", "jobidraw")) or len(lower & _KNOWN) < 2:
-        return None
-    gaps = Counter(bare[a.end() : b.start()] for a, b in pairwise(names))
-    gap = gaps.most_common(1)[0][0]
-    return gap if gap.strip(" ") or (gap and "state" in lower) else None  # squeue's table has ST
 
 
 @dataclass(frozen=True, slots=True)

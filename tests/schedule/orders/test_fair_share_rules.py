@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from simsched.errors import ConfigError
-from simsched.formats.accounts import AccountRow
+from simsched.formats.machines.accounts import AccountRow
 from simsched.schedule.orders import fair_share
 from simsched.schedule.orders.fair_share import fair_share_rule, tree_of
 
@@ -40,8 +40,8 @@ def factors(method, given, dampening=1.0):
     """User → factor, in six digits."""
     tree = tree_of(given)
     users = np.flatnonzero(tree.is_user)
-    shares = fair_share_rule(method, tree, dampening).shares(tree.usage)
-    found = [shares.of(user) for user in users.tolist()]
+    found = fair_share_rule(method, tree, dampening).factors(tree.usage)
+    found = [found[user] for user in users.tolist()]
     return {tree.names[at][1]: round(float(x), 6) for at, x in zip(users, found, strict=True)}
 
 
@@ -186,3 +186,18 @@ def test_a_long_chain_of_accounts_is_summed_as_any_tree(monkeypatch):
     found = tree.totals(own)
     monkeypatch.setattr(fair_share, "DEEP", 1000)
     assert found.tolist() == tree.totals(own).tolist()
+
+
+def test_a_rule_that_ranked_other_usage_before_ranks_as_a_fresh_one():
+    """The order of the last call is where the sort begins, and decides nothing."""
+    rng = np.random.default_rng(7)
+    given = [AccountRow(f"a{at}", f"a{at % 3}" if at > 2 else "root", None, at % 4) for at in range(9)]
+    given += [AccountRow(f"a{at % 9}" if at % 5 else "root", None, f"u{at}", at % 3) for at in range(40)]
+    tree = tree_of(given)
+    users = np.flatnonzero(tree.is_user)
+    for method in ("fair-tree", "weighted-tree"):
+        rule = fair_share_rule(method, tree)
+        for most in (1, 2, 1_000_000, 3, 1):
+            own = rng.integers(0, most, len(tree)).astype(float)
+            expected = np.array(fair_share_rule(method, tree).factors(own))[users]
+            assert np.array(rule.factors(own))[users].tolist() == expected.tolist()

@@ -84,3 +84,11 @@ def test_a_state_goes_on_as_if_never_interrupted():
     for made in (ledger, other):
         made.end(0, 3.0, 10.0, 6 * HOUR)
     assert ledger.usage(7 * HOUR).tolist() == other.usage(7 * HOUR).tolist()
+
+
+def test_usage_is_never_below_nothing():
+    """The sums of jobs that start at one time may differ by the last bits of their terms."""
+    ledger = UsageLedger(np.zeros(1), 7 * 24 * HOUR)
+    for rate in (240, 470, 353, 137, 419, 374):
+        ledger.begin(0, rate, 755_296)
+    assert ledger.usage(755_296).tolist() == [0.0]

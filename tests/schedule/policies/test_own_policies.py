@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import pickle
 import sys
 import types
 
+import numpy as np
 import pytest
 
 import simsched as ss
@@ -14,7 +17,11 @@ from simsched.errors import ConfigError, PluginError
 from simsched.plugins.typed_options import typed_options
 from simsched.schedule.orders.order import job_order
 from simsched.schedule.orders.ranking import Order
+from simsched.schedule.policies.conservative import Conservative
+from simsched.schedule.policies.easy import Easy
 from simsched.schedule.policies.registry import POLICIES, queue_policy
+from simsched.schedule.policies.selective import Selective
+from simsched.schedule.policies.slack import Slack
 from tests import REPOSITORY
 
 SOURCE = """
@@ -228,3 +235,59 @@ def test_the_queue_policy_and_the_order_of_the_example_package():
     assert typed_options(module.Patient, {"patience": "0.5"}) == {"patience": 0.5}
     found = ss.simulate("tiny", "first-steps", module.Patient(), order=module.NARROW_FIRST)
     assert found.meta["counts"]["run"] == 17
+
+
+# --- our policies as objects ---------------------------------------------------
+
+
+class Eager(Conservative):
+    """A class of somebody else, derived from a policy that may be compiled."""
+
+
+def crowd(sizes=(2, 1, 2, 1, 1, 2)):
+    shapes = [f"slot={size}/node" for size in sizes]
+    jobs = [
+        ss.Job(
+            id=n, submit=0, runtime=10, duration=10 + n, jobspec=ss.Jobspec.from_shape(one, duration=10 + n)
+        )
+        for n, one in enumerate(shapes, start=1)
+    ]
+    return ss.Workload(jobs=tuple(jobs), name="crowd")
+
+
+@pytest.mark.parametrize("made", [Conservative, Eager, Selective, Slack, Easy])
+def test_our_policies_may_be_given_as_objects(made):
+    assert list(ss.simulate("tiny", crowd(), queue_policy=made()).jobs["start"])
+
+
+@pytest.mark.parametrize("again", [copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])
+def test_a_copy_of_a_derived_policy_keeps_its_options(again):
+    assert (again(Eager("start", 1)).compress, again(Eager("start", 1)).depth) == ("start", 1)
+
+
+def test_a_policy_with_a_depth_as_object_is_the_one_with_a_name():
+    starts = [
+        list(ss.simulate("tiny", crowd(), queue_policy=policy).jobs["start"])
+        for policy in (Eager(depth=1), "hybrid:depth=1")
+    ]
+    assert starts[0] == starts[1]
+
+
+def test_keys_that_no_float_is_equal_to_are_refused():
+    order = ss.Order("ns", lambda table, jobs, now: 2**60 + 1 - np.arange(len(table.submits))[jobs])
+    with pytest.raises(PluginError, match="returned whole numbers that no float64 is equal to"):
+        ss.simulate("tiny", crowd(), order=order)
+
+
+class Careless:
+    """Takes out a job that does not wait."""
+
+    def run_pass(self, context):
+        assert -1 not in context.queue
+        for job in [*context.queue.listed(), 0]:
+            context.queue.remove(job)
+
+
+def test_a_job_that_does_not_wait_cannot_be_taken_out():
+    with pytest.raises(PluginError, match="job 0 does not wait"):
+        ss.simulate("tiny", crowd(), queue_policy=Careless())

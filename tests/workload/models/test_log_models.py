@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
@@ -13,13 +12,11 @@ import pytest
 from simsched.errors import ConfigError, WorkloadError
 from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.formats.text.documents import load_document
+from simsched.formats.text.yaml_text import to_yaml
 from simsched.workload.job import Job, Workload
 from simsched.workload.load import load_workload
 from simsched.workload.models.log_fit import check_fit, distance, distances, fit_log, tomorrow, totals
-from simsched.workload.models.model_files import model_from_dict, model_text
-
-if TYPE_CHECKING:
-    from simsched.workload.models.model_files import LogModel
+from simsched.workload.models.model_files import LogModel, model_of
 
 DAY = 86_400
 
@@ -57,7 +54,7 @@ def fitted() -> LogModel:
 
 
 def read_again() -> dict:
-    return load_document(model_text(fitted()), "m.yaml")
+    return load_document(to_yaml(fitted().to_dict()), "m.yaml")
 
 
 def test_a_model_is_near_its_log():
@@ -92,11 +89,11 @@ def test_gpu_jobs_are_classes_of_their_own():
 
 def test_twice_as_many_gpu_users_leave_the_other_jobs_as_they_are():
     document = read_again()
-    before = model_from_dict(document).make(np.random.default_rng(3))
+    before = model_of(document).make(np.random.default_rng(3))
     for row in document["classes"]:
         if row["name"].startswith("gpu-"):
             row["factor"] = 2
-    after = model_from_dict(document).make(np.random.default_rng(3))
+    after = model_of(document).make(np.random.default_rng(3))
 
     def split(workload: Workload) -> tuple[list, list]:
         rows = [(job.submit, job.jobspec.to_shape(), job.runtime, job.name) for job in workload]
@@ -119,7 +116,7 @@ def test_the_same_seed_gives_the_same_jobs_however_keys_are_ordered():
         ],
     }
     one, two, other = (
-        model_from_dict(given).make(np.random.default_rng(seed)).jobs
+        model_of(given).make(np.random.default_rng(seed)).jobs
         for given, seed in ((document, 5), (turned, 5), (document, 6))
     )
     assert one == two
@@ -128,7 +125,7 @@ def test_the_same_seed_gives_the_same_jobs_however_keys_are_ordered():
 
 def test_a_model_file_is_a_workload(tmp_path):
     path = tmp_path / "model.yaml"
-    path.write_text(model_text(fitted()))
+    path.write_text(to_yaml(fitted().to_dict()))
     one, two = load_workload(path, seed=1), load_workload(path, seed=2)
     assert one.kind == "model"
     assert len(one) > 500
@@ -186,7 +183,7 @@ def test_a_steady_log_has_no_growth():
 
 def test_a_log_without_users_has_a_model_without_users():
     model = fit_log(made_log(users=False))
-    assert model.population == 0
+    assert model.users is None
     assert all(job.user is None for job in model.make(np.random.default_rng(0)))
 
 
@@ -220,13 +217,13 @@ def test_logs_that_are_refused(log, message):
 def test_faults_of_a_class_name_their_place(change, message):
     row = {"name": "a", "batches": 10, "requests": {"slot/core": 1}, "runtime": "1h", **change}
     with pytest.raises(ConfigError, match=message) as caught:
-        model_from_dict({"span": "7d", "classes": [row]}, "m.yaml")
+        model_of({"span": "7d", "classes": [row]}, "m.yaml")
     assert "m.yaml: classes[0]" in str(caught.value)
 
 
 def test_a_small_model_by_hand():
     row = {"name": "a", "batches": 70, "requests": "slot=2/core", "runtime": "30m"}
-    drawn = model_from_dict({"span": "28d", "classes": [row]}).make(np.random.default_rng(0))
+    drawn = model_of({"span": "28d", "classes": [row]}).make(np.random.default_rng(0))
     assert 200 < len(drawn) < 360
     assert {(job.runtime, job.duration, job.procs) for job in drawn} == {(1800, None, 2)}
 
@@ -256,7 +253,7 @@ def test_frequent_amounts_of_memory_are_drawn_exactly():
     )
     log = replace(made_log(), jobs=jobs)
     model = fit_log(log)
-    again = model_from_dict(load_document(model_text(model), "m.yaml"), "m.yaml")
+    again = model_of(load_document(to_yaml(model.to_dict()), "m.yaml"), "m.yaml")
     for one in (model, again):
         drawn = [job.memory for job in one.make(np.random.default_rng(5)).jobs]
         exact = sum(value in (4_194_304, 8_388_608) for value in drawn)

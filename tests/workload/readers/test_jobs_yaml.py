@@ -220,6 +220,8 @@ def test_blank_lines_and_comments_before_the_jobs():
         ("", "jobs"),
         ('[{"shape": "x"}]', "jobs"),
         ('{"name": "x", "jobs": []}', "jobs"),
+        ('{"jobs": 3, "parts": [{"shape": "core", "runtime": "1m"}]}', "model"),
+        ('{"parts": [], "jobs": [{"shape": "core"}]}', "jobs"),
         ('{"shape": "x", "runtime": 1}\n{"shape": "y"}', "jsonl"),
         ('{"jobspec": {}, "runtime": 1}', "jsonl"),
         ("; Version: 2.2\n", "swf"),

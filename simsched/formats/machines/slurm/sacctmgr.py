@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import clip
-from simsched.formats.accounts import IndentedAccounts, association_names, delimiter_of, dump_records
+from simsched.formats.machines.accounts import IndentedAccounts, association_names, dump_records, table_lines
 from simsched.formats.machines.limit_tables import UNLIMITED
 from simsched.formats.machines.slurm.notation import Line, texts_at
 from simsched.formats.machines.slurm.slurm_records import SlurmRecords
@@ -75,16 +75,10 @@ def _records(lines: Iterable[Line], notes: NoteCollector) -> SlurmRecords:
 
 def _table_lines(text: str, where: str, notes: NoteCollector) -> Iterator[Line]:
     head: list[str] = []
-    mark, tree = "|", IndentedAccounts()
-    for number, line in enumerate(text.splitlines(), 1):
-        if not line.strip():
-            continue
-        if not head:
-            mark = delimiter_of(line) or mark
-        raw = line.split(mark)
+    tree = IndentedAccounts()
+    for raw, place in table_lines(text, where, quotes=False):
         cells = [cell.strip() for cell in raw]
         names = [cell.lower().replace(" ", "") for cell in cells]
-        place = f"{where}:{number}"
         if {"account", "user"} <= set(names) or {"name", "flags"} <= set(names) or not head:
             head, tree = names, IndentedAccounts()  # one file may have both tables
         elif len(cells) not in (len(head), len(head) + 1):

@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from simsched.declare.kinds import HIDDEN, ValueKind
 from simsched.declare.table import Declared, fields_of
 from simsched.errors import ConfigError, FormatError, clip
+from simsched.formats.machines.recognition import SACCTMGR_DUMP, machine_parts
 from simsched.formats.text.documents import load_document, name_of, read_text
 from simsched.formats.text.sniffing import outline
 
@@ -137,13 +138,6 @@ _LINE = re.compile(
 )
 _OPTION = re.compile(r"\s*([A-Za-z]\w*)\s*=\s*(?:'([^']*)'|\"([^\"]*)\"|([^:]*(?::\d+(?=:|$))*))\s*(?::|$)")
 _FORM = "Cluster, Parent, Account or User - 'name':Option=value"
-_FIRST = re.compile(r"(?im)^(?:Cluster|ClusterName|QOS|Parent|Account)\s*-\s*['\"]?\w")
-
-
-def is_dump(text: str) -> bool:
-    """Whether a text begins like the file of ``sacctmgr dump``."""
-    head = "\n".join(line for line in text[:4096].splitlines() if line.strip() and line[:1] != "#")
-    return _FIRST.match(head) is not None
 
 
 def dump_records(text: str, where: str) -> Iterator[tuple[str, dict[str, str], str, str]]:
@@ -273,21 +267,24 @@ def accounts_of_text(text: str, where: str) -> tuple[AccountRow, ...]:
     """Return the rows of a text; errors as `read_accounts`."""
     if text.lstrip()[:1] in ("{", "["):
         return tuple(_of_document(load_document(text, where), where))
-    if is_dump(text):
+    if _is_dump(text):
         return tuple(_dump_rows(text, where))
     return tuple(_table_rows(text, where))
+
+
+def _is_dump(text: str) -> bool:
+    """Whether a text is the file of ``sacctmgr dump``, and nothing else."""
+    return [*machine_parts(text)] == [SACCTMGR_DUMP]
 
 
 def looks_like_accounts(text: str) -> bool:
     """Whether a text begins like one of the formats that name accounts (`accounts.csv` and others)."""
     if text.lstrip("\ufeff \t\r\n")[:1] == "{":
         return "shares_raw" in outline(text).get("associations", ("", ()))[1]
-    if is_dump(text):
+    if _is_dump(text):
         return True
-    lines = [line for line in text[:4096].splitlines() if line.strip() and not line.startswith("#")]
-    mark = delimiter_of(lines[0]) if lines else None
-    columns = _columns(lines[0].split() if mark is None else lines[0].split(mark)) if lines else {}
-    return "account" in columns and "shares" in columns
+    head, _ = next(table_lines(text[:4096], ""), ([], ""))
+    return {"account", "shares"} <= _columns(head).keys()
 
 
 # -- JSON -----------------------------------------------------------------------------------------
@@ -373,30 +370,17 @@ class IndentedAccounts:
 
 
 def _table_rows(text: str, where: str) -> Iterator[AccountRow]:
-    lines = [(at, line) for at, line in enumerate(text.splitlines(), 1) if line.strip() and line[:1] != "#"]
-    if not lines:
+    rows = table_lines(text, where)
+    head, place = next(rows, (None, where))
+    if head is None:
         raise FormatError("the file has no accounts", where=where, expected=KNOWN)
-    mark = delimiter_of(lines[0][1])
-    rule = lines[1][1] if mark is None and len(lines) > 1 else ""  # without marks, columns are over dashes
-    is_rule = not rule.replace("-", "").strip()
-    spans = [found.span() for found in re.finditer("-+", rule)] if is_rule else []
-
-    def cells_of(at: int, line: str) -> list[str]:
-        if mark is None:
-            return [line[begin:end].rstrip() for begin, end in spans]
-        try:
-            return next(csv.reader([line], delimiter=mark))
-        except csv.Error as error:  # a cell of more than 128 KB
-            raise FormatError(f"the line cannot be read: {error}", where=f"{where}:{at}") from None
-
-    columns = _columns(cells_of(*lines[0]))
+    columns = _columns(head)
     if not {"account", "shares"} <= columns.keys():
-        place = f"{where}:{lines[0][0]}"
         raise FormatError("the format of the accounts is not recognised", where=place, expected=KNOWN)
     tree = IndentedAccounts()
-    for at, line in lines[2 if spans else 1 :]:
-        place, cells = f"{where}:{at}", dict(enumerate(cells_of(at, line)))
-        raw = {name: cells.get(columns.get(name, -1), "") for name in NAMES}
+    for cells, place in rows:
+        numbered = dict(enumerate(cells))
+        raw = {name: numbered.get(columns.get(name, -1), "") for name in NAMES}
         values = {name: cell.strip() for name, cell in raw.items()}
         account, user = values["account"], values["user"]
         if not account:
@@ -418,9 +402,32 @@ def _table_rows(text: str, where: str) -> Iterator[AccountRow]:
             )
 
 
-def delimiter_of(header: str) -> str | None:
-    """Return the mark between the cells of a header; None if there are only blanks."""
-    return next((mark for mark in "|,\t;^~" if mark in header), None)
+def table_lines(text: str, where: str, *, quotes: bool = True) -> Iterator[tuple[list[str], str]]:
+    """Yield the cells and the place of each line of a table, those of the header first.
+
+    Between the cells is a mark, or blanks: then the columns are over dashes.  With `quotes`, cells may be in
+    quotation marks.
+
+    Raises
+    ------
+    FormatError
+        For a cell of more than 128 KB.
+    """
+    lines = [(at, line) for at, line in enumerate(text.splitlines(), 1) if line.strip() and line[:1] != "#"]
+    mark = next((mark for mark in "|,\t;^~" if lines and mark in lines[0][1]), "")
+    spans = []
+    if not mark and lines[1:] and not lines[1][1].replace("-", "").strip():
+        spans = [found.span() for found in re.finditer("-+", lines.pop(1)[1])]
+    for at, line in lines:
+        place, cells = f"{where}:{at}", [line[begin:end].rstrip() for begin, end in spans]
+        if mark and quotes:
+            try:
+                cells = next(csv.reader([line], delimiter=mark))
+            except csv.Error as error:
+                raise FormatError(f"the line cannot be read: {error}", where=place) from None
+        elif mark:
+            cells = line.split(mark)
+        yield cells, place
 
 
 def _columns(names: Sequence[str]) -> dict[str, int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from simsched.errors import SimschedError
-from simsched.formats.accounts import (
+from simsched.formats.machines.accounts import (
     accounts_of_text,
     looks_like_accounts,
     plain_rows,
@@ -116,12 +116,24 @@ def test_accounts_by_hand_are_read_and_written_again():
     assert plain_rows(rows_of(plain, "accounts")) == plain
 
 
+@pytest.mark.parametrize("quote", ["", "'", '"'])
+@pytest.mark.parametrize("dash", [" - ", "-", "  -  "])
+def test_names_in_a_dump_may_be_quoted(quote, dash):
+    lines = [("Cluster", "c"), ("Parent", "root"), ("Account", "cs"), ("Parent", "cs"), ("User", "adam")]
+    text = "".join(f"{kind}{dash}{quote}{name}{quote}\n" for kind, name in lines)
+    assert looks_like_accounts(text)
+    assert [(row.account, row.user) for row in accounts_of_text(text, "f")] == [("cs", None), ("cs", "adam")]
+
+
 @pytest.mark.parametrize("text", [DUMP, SSHARE, COLUMNS, BANKS, CSV])
 def test_files_of_accounts_are_recognised(text):
     assert looks_like_accounts(text)
 
 
-@pytest.mark.parametrize("text", ["NodeName=n1\n", "", "JobID|User|Account\n1|a|b\n", "a: 1\n"])
+@pytest.mark.parametrize(
+    "text",
+    ["NodeName=n1\n", "", "JobID|User|Account\n1|a|b\n", "a: 1\n", "cluster-name: x\nuser-id: 3\n"],
+)
 def test_other_files_are_not(text):
     assert not looks_like_accounts(text)
 

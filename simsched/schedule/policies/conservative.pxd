@@ -1,0 +1,1 @@
+# `conservative.py` is compiled; without a compiler nothing reads this file.
