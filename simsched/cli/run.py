@@ -20,10 +20,10 @@ from simsched.errors import ConfigError, RunError
 from simsched.garbage import seldom_collected
 
 if TYPE_CHECKING:
-    import threading
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from simsched.cli.support.parser import Arguments, Subparsers
+    from simsched.cli.support.signals import Stop
     from simsched.graph.cluster import Cluster
     from simsched.simulation.engine import Engine
     from simsched.simulation.record.run_directory import RunResult
@@ -259,7 +259,7 @@ def _simulate(
     cluster: Cluster,
     workload: Workload,
     sink: Any,
-    stop: threading.Event,
+    stop: Stop,
     options: dict[str, Any],
 ) -> RunResult:
     from simsched.bundled import resolve
@@ -269,6 +269,11 @@ def _simulate(
     inputs = {"cluster": resolve("clusters", args.cluster), "workload": resolve_workload(args.workload)}
     engines: list[Engine] = []
     once = sys.stderr.isatty()  # from the first line on, the bar shows the rest
+
+    def begun(engine: Engine) -> None:
+        engines.append(engine)
+        stop.ends(engine.end_early)
+
     with (
         _progress(len(workload), quiet=args.quiet) as progress,
         heartbeat("run", lambda spent: _state(engines, spent), quiet=args.quiet, first=FIRST, once=once),
@@ -281,8 +286,7 @@ def _simulate(
             eventlog=args.eventlog,
             sink=sink,
             progress=progress,
-            begun=engines.append,
-            stop=stop,
+            begun=begun,
             **options,
         )
 

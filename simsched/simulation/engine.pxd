@@ -5,12 +5,14 @@ from simsched.schedule.pass_context cimport PassContext
 from simsched.schedule.profiles.plan cimport Plan
 from simsched.simulation.environment cimport FutureEvents
 from simsched.simulation.jobs.prepare cimport Prepared
+from simsched.simulation.listeners cimport Heard
 from simsched.simulation.queue_groups cimport QueueGroups
 from simsched.simulation.record.recorder cimport Recorder
 
 cdef class Engine:
     cdef public Prepared prepared
-    cdef public object config, progress, on, predictions
+    cdef public object config, progress, predictions
+    cdef public Heard on
     cdef public FutureEvents future
     cdef public Recorder recorder
     cdef public Plan plan
@@ -27,7 +29,7 @@ cdef class Engine:
     cpdef enter_end(self, job, end)
     @cython.locals(due=cython.bint)
     cpdef _on_end(self, job)
-    @cython.locals(recorder=Recorder)
+    @cython.locals(on=Heard, recorder=Recorder)
     cpdef _finish(self, job, now, result, reason=*)
     cpdef _release(self, job, now, way)
     @cython.locals(early=cython.bint, context=PassContext)
@@ -35,8 +37,8 @@ cdef class Engine:
     @cython.locals(future=FutureEvents)
     cpdef settle(self)
     cpdef _on_pass(self, payload)
-    @cython.locals(queues=QueueGroups, context=PassContext, started=list)
+    @cython.locals(on=Heard, queues=QueueGroups, context=PassContext, started=list)
     cpdef _pass(self, now)
-    @cython.locals(queues=QueueGroups, recorder=Recorder, future=FutureEvents)
+    @cython.locals(on=Heard, queues=QueueGroups, recorder=Recorder, future=FutureEvents)
     cpdef begin(self, started, now)
     cpdef _enter_wake(self, time)

@@ -202,7 +202,7 @@ class Engine:
         self.plan = Plan(Availability(index))
         self.generators: dict[str, np.random.Generator] = {}
         self.parts: dict[str, Listener] = {}
-        self.on = Heard()
+        self.on: Any = Heard()
         self.suspended: dict[int, float] = {}
         self.predictions = predictions_of(config.predictor, prepared.table, prepared.runtimes)
         calendar, rng = Calendar(closures), np.random.default_rng(config.seed)

@@ -15,7 +15,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from simsched.arrays import Bools
     from simsched.match.state.selection import Selection
@@ -175,11 +175,6 @@ class Heard:
 
     def __init__(self) -> None:
         self.bind(())
-
-    if TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> tuple[Callable[..., Any], ...]:
-            """Return the methods of listeners, in their order."""
 
     def bind(self, listeners: Iterable[Listener]) -> None:
         """Let these listeners hear of the events whose methods they override, in this order."""

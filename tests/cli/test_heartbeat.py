@@ -89,10 +89,10 @@ def test_an_error_ends_the_lines(capsys, monkeypatch):
 def test_a_run_of_minutes_says_so_after_the_first_seconds(capsys, monkeypatch, terminal):
     """80 passes take 0.02 s each; the first jobs have ended after 0.4 s, and a rest of 0.1 s is long here."""
     from simsched.cli import run
-    from simsched.simulation.features import Reports
+    from simsched.schedule.policies.easy import Easy
 
-    passed = Reports.passed
-    monkeypatch.setattr(Reports, "passed", lambda *given: (time.sleep(0.02), passed(*given)))
+    run_pass = Easy.run_pass
+    monkeypatch.setattr(Easy, "run_pass", lambda *given: (time.sleep(0.02), run_pass(*given)))
     monkeypatch.setattr(run, "MINUTE", 0.1)
     monkeypatch.setattr(run, "FIRST", 0.4)
     monkeypatch.setattr(heartbeat, "EVERY", 60.0)

@@ -43,15 +43,25 @@ class Stopped(KeyboardInterrupt):
         self.status = 128 + number
 
 
-class Stop(threading.Event):
+class Stop:
     """Set by the first signal; `status` is then the exit status."""
 
-    status = 128 + signal.SIGINT
+    def __init__(self) -> None:
+        self.status = 128 + signal.SIGINT
+        self.is_set = False
+        self._end: Callable[[], None] | None = None
 
     def take(self, number: int) -> None:
-        """Set the event for a signal."""
-        self.status = 128 + number
-        self.set()
+        """Set it for a signal."""
+        self.status, self.is_set = 128 + number, True
+        if self._end is not None:
+            self._end()
+
+    def ends(self, end: Callable[[], None]) -> None:
+        """Let a function be called once it is set."""
+        self._end = end
+        if self.is_set:
+            end()
 
 
 _own = False
@@ -114,14 +124,14 @@ def _end(number: int) -> None:
 
 @contextmanager
 def stopping() -> Iterator[Stop]:
-    """Let the first signal set an event that a run checks, so that its results so far are kept."""
+    """Let the first signal end a run, so that its results so far are kept."""
     stop = Stop()
 
     def end(number: int) -> None:
         _write("interrupted: the run is ending and its results so far are being written")
         stop.take(number)
 
-    with _taking(end, "the results so far are being written", lasting=stop.is_set):
+    with _taking(end, "the results so far are being written", lasting=lambda: stop.is_set):
         yield stop
 
 
