@@ -137,6 +137,9 @@ class Kernel:
         """Whether a placement is told how many units it draws of each column of its targets, and how many."""
         self.row_of, self.hosted = zeros(self.width), zeros(int(within.numbers.max(initial=0)))
         """The free units of a target, and the copies that each of its vertices hosts, while it is counted."""
+        self.types = len(columns) - 1
+        self.have = zeros(self.types)
+        """The free units of each type on the target that is counted."""
         self.may = view(np.ascontiguousarray(may).reshape(-1))
         self.order = integers(order)
         self.last = last
@@ -221,25 +224,32 @@ class Kernel:
 
     def _host(self, d: int, n: int, state: int) -> int:
         """Return how many copies of a demand a target hosts."""
+        self._sum_up(n, state)
+        return self._copies(d, n, state)
+
+    def _sum_up(self, n: int, state: int) -> None:
+        """Sum up the free units of each type on a target."""
+        base = n * self.width
+        for t in range(self.types):
+            have = 0
+            for at in range(base + self.column[t], base + self.column[t + 1]):
+                cell = self.leaf[at]
+                if cell >= 0:
+                    have += self._free(cell, state)
+            self.have[t] = have
+
+    def _copies(self, d: int, n: int, state: int) -> int:
+        """Return how many copies of a demand a target hosts whose free units are summed up."""
         if not self.may[d * self.targets + n]:
             return 0
         if self.shut[d] and not self._passes(n, self.idle[d], state):
             return 0
         copies = self.most[d]
-        base = n * self.width
         for i in range(self.begin[d], self.begin[d + 1]):
-            per = self.per[i]
-            if per == 0:
-                continue
-            have = 0
-            t = self.type[i]
-            for at in range(base + self.column[t], base + self.column[t + 1]):
-                cell = self.leaf[at]
-                if cell >= 0:
-                    have += self._free(cell, state)
-            have //= per
-            copies = min(copies, have)
+            if self.per[i]:
+                copies = min(copies, self.have[self.type[i]] // self.per[i])
         if copies and self.level[d] >= 0:
+            base = n * self.width
             for at in range(self.width):
                 cell = self.leaf[base + at]
                 self.row_of[at] = self._free(cell, state) if cell >= 0 else 0
@@ -292,9 +302,10 @@ class Kernel:
 
     def _count(self, n: int) -> None:
         """Count the copies on a target again."""
+        self._sum_up(n, NOW)
         for d in range(self.demands):
             at = d * self.targets + n
-            copies = self._host(d, n, NOW)
+            copies = self._copies(d, n, NOW)
             self.total[d] += copies - self.copies[at]
             self.copies[at] = copies
 
@@ -660,12 +671,13 @@ class Kernel:
 
 
 def ones(word: int) -> int:
-    """Return how many bits of a word are set."""
-    count = 0
-    while word:
-        word &= word - 1
-        count += 1
-    return count
+    """Return how many bits of a word are set: sums of two, four and eight bits side by side, and of these."""
+    word -= (word >> 1) & 0x5555555555555555
+    word = (word & 0x3333333333333333) + ((word >> 2) & 0x3333333333333333)
+    word = (word + (word >> 4)) & 0x0F0F0F0F0F0F0F0F
+    word += word >> 8
+    word += word >> 16
+    return (word + (word >> 32)) & 127
 
 
 def without_lowest(word: int, count: int) -> int:
