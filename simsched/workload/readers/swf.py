@@ -32,7 +32,6 @@ from __future__ import annotations
 
 import re
 import warnings
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -147,11 +146,12 @@ def _columns(
         part = _load([lines[index] for index in block])
         if part is None:  # line by line
             rows = {index: _row(lines[index]) for index in block}
-            for index, row in rows.items():
-                if row is None:
+            for index in block:
+                if rows[index] is None:
                     gather.skip(index + 1, NOT_A_RECORD, lines[index])
-            block = [index for index, row in rows.items() if row is not None]
-            part = _by_column(np.array([tuple(rows[index]) for index in block], _REAL))
+                    del rows[index]
+            block = list(rows)
+            part = _by_column(np.array(list(rows.values()), _REAL))
         parts.append(part)
         good.extend(block)
     return list(map(np.concatenate, zip(*parts, strict=True))), good
@@ -178,8 +178,8 @@ def _by_column(rows: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
     return [rows[name] for name in rows.dtype.names or ()]
 
 
-def _row(line: str) -> list[Any] | None:
-    row = list(map(_number, line.partition(";")[0].split(None, COLUMNS)[:COLUMNS]))
+def _row(line: str) -> tuple[Any, ...] | None:
+    row = tuple(map(_number, line.partition(";")[0].split(None, COLUMNS)[:COLUMNS]))
     return row if len(row) == COLUMNS and None not in row else None
 
 
@@ -203,8 +203,8 @@ def _jobs(
     `place` gives the number of a record's line, and the line.
     """
     reasons = _reasons(columns)
-    for row in np.flatnonzero(reasons).tolist():
-        id_, submit = (_integers(columns[at][[row]])[0] for at in (_ID, _SUBMIT))
+    left = np.flatnonzero(reasons)
+    for row, id_, submit in zip(left.tolist(), *(_integers(columns[at][left]) for at in (_ID, _SUBMIT))):
         number, line = place(row)
         gather.skip(number, _REASONS[reasons[row]], line, id_, submit)
     rows = np.flatnonzero(reasons == 0)
@@ -278,12 +278,12 @@ def _or_none(column: npt.NDArray[Any], above: float = -1) -> list[Any]:
 
 def _texts(column: npt.NDArray[Any], names: dict[int, str]) -> list[str | None]:
     """Return a column of numbered things as their names; equal ones share one string."""
-
-    @cache
-    def text(number: float) -> str | None:
-        return None if number < 0 else names.get(int(number)) or str(number)
-
-    return list(map(text, _integers(column)))
+    numbers, places = np.unique(column, return_inverse=True)
+    texts = [
+        None if number < 0 else names.get(int(number)) or str(number) for number in _integers(numbers)
+    ]
+    shared: list[str | None] = np.array(texts, object)[places].tolist()
+    return shared
 
 
 def numbered(header: dict[str, str], key: str) -> dict[int, str]:
