@@ -204,7 +204,8 @@ def _jobs(
     """
     reasons = _reasons(columns)
     left = np.flatnonzero(reasons)
-    for row, id_, submit in zip(left.tolist(), *(_integers(columns[at][left]) for at in (_ID, _SUBMIT))):
+    known = (_integers(columns[at][left]) for at in (_ID, _SUBMIT))
+    for row, id_, submit in zip(left.tolist(), *known, strict=True):
         number, line = place(row)
         gather.skip(number, _REASONS[reasons[row]], line, id_, submit)
     rows = np.flatnonzero(reasons == 0)
@@ -279,9 +280,7 @@ def _or_none(column: npt.NDArray[Any], above: float = -1) -> list[Any]:
 def _texts(column: npt.NDArray[Any], names: dict[int, str]) -> list[str | None]:
     """Return a column of numbered things as their names; equal ones share one string."""
     numbers, places = np.unique(column, return_inverse=True)
-    texts = [
-        None if number < 0 else names.get(int(number)) or str(number) for number in _integers(numbers)
-    ]
+    texts = [None if number < 0 else names.get(int(number)) or str(number) for number in _integers(numbers)]
     shared: list[str | None] = np.array(texts, object)[places].tolist()
     return shared
 
