@@ -56,6 +56,9 @@ INF = float("inf")
 TIMES = ("submit", "duration", "runtime", "cancel_at", "deadline", "think_time")
 """The times of a job, in the order in which odd ones are reported."""
 
+FINITE = ("submit", "think_time")
+"""Those that cannot be unlimited."""
+
 
 def refuse_odd_jobs(jobs: Sequence[Job]) -> None:
     """Raise a `WorkloadError` for invalid times, jobs out of order, ids that occur twice, and odd arrays."""
@@ -69,13 +72,10 @@ def refuse_odd_jobs(jobs: Sequence[Job]) -> None:
             if time is None:
                 continue
             seconds = time
-            if 0 <= seconds <= most:
+            if 0 <= seconds <= most or (seconds == INF and name not in FINITE):
                 continue
-            if name == "think_time":
-                # SWF writes an unknown time as -1
-                if seconds != -1 and job.preceding is not None:
-                    odd.setdefault(name, job)
-            elif seconds != INF or name == "submit":
+            # SWF writes an unknown time as -1
+            if name != "think_time" or (seconds != -1 and job.preceding is not None):
                 odd.setdefault(name, job)
         submit = job.submit
         if submit < before:

@@ -536,11 +536,8 @@ class Maker:
 def own_values(jobspec: Jobspec) -> tuple[float | None, str | None, str | None]:
     """Return the limit, the name and the queue that a jobspec states; of parts, the queue of the first."""
     limit = jobspec.duration  # None for 0, which is unlimited (RFC 14)
-    return (
-        None if limit is None else duration.whole(limit),
-        jobspec.name,
-        jobspec.queue or next(iter(part_queues(jobspec)), None),
-    )
+    queue = jobspec.queue or next(iter(part_queues(jobspec)), None)
+    return limit and duration.whole(limit), jobspec.name, queue
 
 
 def constrained(jobspec: Jobspec, constraint: Constraint | None) -> Jobspec:

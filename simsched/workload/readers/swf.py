@@ -63,8 +63,8 @@ NODE_TEMPLATE = "slot={nodes}/node"
 RESULTS = {0: "FAILED", 1: "COMPLETED", 5: "CANCELED"}
 _BLOCK = 4096
 # Whole numbers are read several times as fast; the average CPU time, which is not used, often has decimals.
-_WHOLE = np.dtype([(str(at), float if at == _CPU else np.int64) for at in range(COLUMNS)])
-_REAL = np.dtype([(str(at), float) for at in range(COLUMNS)])
+_WHOLE = np.dtype([("", float if at == _CPU else np.int64) for at in range(COLUMNS)])
+_REAL = np.dtype([("", float)] * COLUMNS)
 
 
 def read_swf(text: str, reading: ReadOptions | None = None) -> Workload:
@@ -140,18 +140,17 @@ def _columns(
     lines: Sequence[str], numbers: list[int], gather: Gather
 ) -> tuple[list[npt.NDArray[Any]], list[int]]:
     """Return the columns of the good lines and their indexes; bad lines are ignored."""
-    parts, good = [_by_column(np.empty(0, _WHOLE))], []
+    parts, good = [[np.empty(0, np.int64)] * COLUMNS], []
     for begin in range(0, len(numbers), _BLOCK):
         block = numbers[begin : begin + _BLOCK]
         part = _load([lines[index] for index in block])
         if part is None:  # line by line
             rows = {index: _row(lines[index]) for index in block}
-            for index in block:
-                if rows[index] is None:
+            for index, row in rows.items():
+                if row is None:
                     gather.skip(index + 1, NOT_A_RECORD, lines[index])
-                    del rows[index]
-            block = list(rows)
-            part = _by_column(np.array(list(rows.values()), _REAL))
+            block = [index for index, row in rows.items() if row is not None]
+            part = list(np.array([rows[index] for index in block], dtype=float).reshape(-1, COLUMNS).T)
         parts.append(part)
         good.extend(block)
     return list(map(np.concatenate, zip(*parts, strict=True))), good
@@ -163,23 +162,20 @@ def _load(records: Sequence[str]) -> list[npt.NDArray[Any]] | None:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error", DeprecationWarning)  # NumPy before 2.4 reads 1.5 as 1
-                rows = np.loadtxt(records, numbers, comments=";", usecols=range(COLUMNS), ndmin=1)
+                columns: Any = np.loadtxt(
+                    records, numbers, comments=";", usecols=range(COLUMNS), unpack=True, ndmin=1
+                )
         except (ValueError, IndexError, DeprecationWarning):
             continue
-        columns = _by_column(rows)
-        sound = len(rows) == len(records) and all(
+        sound = len(columns[0]) == len(records) and all(
             column.min() >= -LARGEST and column.max() <= LARGEST for column in columns
         )
         return columns if sound else None
     return None
 
 
-def _by_column(rows: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
-    return [rows[name] for name in rows.dtype.names or ()]
-
-
-def _row(line: str) -> tuple[Any, ...] | None:
-    row = tuple(map(_number, line.partition(";")[0].split(None, COLUMNS)[:COLUMNS]))
+def _row(line: str) -> list[Any] | None:
+    row = list(map(_number, line.partition(";")[0].split(None, COLUMNS)[:COLUMNS]))
     return row if len(row) == COLUMNS and None not in row else None
 
 
