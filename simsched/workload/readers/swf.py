@@ -158,7 +158,8 @@ def _columns(
 
 def _load(records: Sequence[str]) -> list[npt.NDArray[Any]] | None:
     """Parse lines of at least 18 numbers, or return None when any of them is something else."""
-    for numbers in (_WHOLE, _REAL):
+    # To find digits beyond ASCII in whole numbers, NumPy reads outside of a table, and may crash.
+    for numbers in (_WHOLE, _REAL) if all(map(str.isascii, records)) else (_REAL,):
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error", DeprecationWarning)  # NumPy before 2.4 reads 1.5 as 1
