@@ -33,7 +33,7 @@ from simsched.formats.rfc.dependency import Dependency  # noqa: TC001
 from simsched.formats.text.immutable import FrozenDict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
     from simsched.formats.jobspec.vertex import ResourceVertex
 
@@ -520,22 +520,16 @@ def has_array_limits(jobs: Iterable[Job]) -> bool:
     return any(job.array_task is not None and job.array_task.limit is not None for job in jobs)
 
 
-def refuse_odd_arrays(jobs: Sequence[Job]) -> None:
-    """Raise a `WorkloadError` for a task that occurs twice, and for two limits of one array."""
-    known: KnownTasks = {}
-    for job in jobs:
-        note_task(job, known)
-
-
 KnownTasks: TypeAlias = dict[str, tuple[int | None, set[int]]]
 """Array → its limit of tasks at a time, and the indices of its tasks so far."""
 
 
 def note_task(job: Job, known: KnownTasks) -> None:
-    """Add a job to the tasks so far, if it is one; errors as `refuse_odd_arrays`."""
+    """Add a task to those so far.
+
+    Raises a `WorkloadError` for a task that occurs twice, and for two limits of one array.
+    """
     task: Any = job.array_task
-    if task is None:
-        return
     where = f"job {job.id}"
     if not isinstance(task, ArrayTask) or not _is_task(task):
         raise WorkloadError(

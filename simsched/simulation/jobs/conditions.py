@@ -175,13 +175,19 @@ class Conditions:
     def __len__(self) -> int:
         return len(self._jobs)
 
-    def concern(self, job: Job) -> bool:
-        """Whether a job waits for more than resources."""
-        return bool(job.dependencies) or (self._think and job.preceding is not None)
+    def concerned(self, jobs: Sequence[Job], first: int) -> list[int]:
+        """Return the numbers of the jobs, counted from `first`, that wait for more than resources."""
+        think = self._think
+        return [
+            number
+            for number, job in enumerate(jobs, first)
+            if job.dependencies or (think and job.preceding is not None)
+        ]
 
     def extend(self, jobs: Sequence[Job]) -> None:
         """Add the next jobs of the run; all those before them are known."""
         first = len(self._jobs)
+        self.conditional.update(self.concerned(jobs, first))
         new = {(job.user, job.name) for job in jobs if _is_singleton(job)} - self._namesakes.keys()
         self._namesakes |= {key: Namesakes() for key in new}
         for number, job in enumerate(self._jobs if new else ()):
@@ -204,8 +210,6 @@ class Conditions:
         """Add a job, and return the names of `names_of` with the job or the array that each means."""
         self._jobs.append(job)
         self._number[str(job.id)] = number
-        if self.concern(job):
-            self.conditional.add(number)
         symbols = _produced(job)
         for symbol in symbols:
             self._producers.setdefault(symbol, []).append(number)

@@ -3,6 +3,12 @@ cimport cython
 
 from simsched.schedule.job_table cimport JobTable
 
+@cython.locals(
+    odd=dict, tasks=list, ids=set, before=cython.double, most=cython.double, submit=cython.double,
+    seconds=cython.double,
+)
+cpdef refuse_odd_jobs(jobs)
+
 cdef class Prepared:
     cdef object _index, _config, _grace
     cdef list _requested
@@ -17,7 +23,7 @@ cdef class Prepared:
 
     @cython.locals(
         table=JobTable, kinds=Kinds, numbers=list, requests=list, entered=list, sizes=list, first=cython.Py_ssize_t, at=cython.Py_ssize_t,
-        kind=cython.Py_ssize_t, each=cython.bint, depends=cython.bint, tier=cython.longlong, partition=cython.longlong,
+        kind=cython.Py_ssize_t, each=cython.bint, tier=cython.longlong, partition=cython.longlong,
     )
     cpdef extend(self, jobs, refused=*)
     cdef _times(self, job, duration)

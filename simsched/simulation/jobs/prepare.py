@@ -32,12 +32,10 @@ from simsched.simulation.jobs.sizes import Sizes, plain_units
 from simsched.simulation.licences.licence_pools import with_requests
 from simsched.simulation.outages.outages import FAILURE
 from simsched.simulation.record.recorder import DROPPED, FAILED, INFEASIBLE
-from simsched.workload.job import refuse_odd_arrays
+from simsched.workload.job import note_task
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    import numpy.typing as npt
 
     from simsched.arrays import Integers
     from simsched.formats.jobspec.jobspec import Jobspec
@@ -49,51 +47,58 @@ if TYPE_CHECKING:
     from simsched.simulation.jobs.recorded_starts import RecordedStarts
     from simsched.simulation.options.run_config import RunConfig
     from simsched.simulation.queues import Queue
-    from simsched.workload.job import Job
+    from simsched.workload.job import Job, KnownTasks
 
 
 INF = float("inf")
 
 
+TIMES = ("submit", "duration", "runtime", "cancel_at", "deadline", "think_time")
+"""The times of a job, in the order in which odd ones are reported."""
+
+FINITE = ("submit", "think_time")
+"""Those that cannot be unlimited."""
+
+
 def refuse_odd_jobs(jobs: Sequence[Job]) -> None:
     """Raise a `WorkloadError` for invalid times, jobs out of order, ids that occur twice, and odd arrays."""
-    submits = _refuse("submit", [job.submit for job in jobs], jobs, finite=True)
-    _refuse("duration", [job.duration for job in jobs], jobs)
-    _refuse("runtime", [job.runtime for job in jobs], jobs)
-    _refuse("cancel_at", [job.cancel_at for job in jobs], jobs)
-    _refuse("deadline", [job.deadline for job in jobs], jobs)
-    following = [job for job in jobs if job.preceding is not None]
-    # SWF writes an unknown time as -1
-    times = [None if job.think_time == -1 else job.think_time for job in following]
-    _refuse("think_time", times, following, finite=True)
-    later = np.flatnonzero(np.diff(submits) < 0)
-    if len(later):
+    odd: dict[str, Job] = {}
+    tasks: list[Job] = []
+    ids: set[int | str] = set()
+    before, most = 0.0, MAX_SECONDS
+    for job in jobs:  # once: most of the time is that of fetching the jobs from memory
+        for name in TIMES:
+            time = getattr(job, name)
+            if time is None:
+                continue
+            seconds = time
+            if 0 <= seconds <= most or (seconds == INF and name not in FINITE):
+                continue
+            # SWF writes an unknown time as -1
+            if name != "think_time" or (seconds != -1 and job.preceding is not None):
+                odd.setdefault(name, job)
+        submit = job.submit
+        if submit < before:
+            odd.setdefault("order", job)
+        before = submit
+        ids.add(job.id)
+        if job.array_task is not None:
+            tasks.append(job)
+    for name in TIMES:
+        if name in odd:
+            what, expected = f"{name} is {getattr(odd[name], name)!r}", f"seconds from 0 to {MAX_SECONDS:g}"
+            raise WorkloadError(what, where=_name(odd[name]), expected=expected)
+    if "order" in odd:
         expected = "jobs in submit order, as simsched.workload.job.in_submit_order gives them"
-        place = _name(jobs[later[0] + 1])
-        raise WorkloadError("it is submitted before the previous job", where=place, expected=expected)
-    if len({job.id for job in jobs}) < len(jobs):
-        ((name, _),) = Counter(job.id for job in jobs).most_common(1)
-        raise WorkloadError("its id occurs twice", where=f"job {name}")
-    refuse_odd_arrays(jobs)
-
-
-def _refuse(
-    name: str, times: Sequence[float | None], jobs: Sequence[Job], *, finite: bool = False
-) -> npt.NDArray[np.float64]:
-    """Return the known times; raise if one is not a number of seconds from 0 to `MAX_SECONDS`."""
-    unknown = times.count(None)
-    if unknown == len(times):  # most traces have none of the rarer times
-        return np.empty(0)
-    known = [time for time in times if time is not None] if unknown else times
-    values = np.array(known, dtype=np.float64)
-    sound = (values >= 0) & (values <= MAX_SECONDS)
-    if not finite:
-        sound |= values == INF
-    if not sound.all():
-        at = [number for number, time in enumerate(times) if time is not None][int(np.argmin(sound))]
-        what, place = f"{name} is {times[at]!r}", _name(jobs[at])
-        raise WorkloadError(what, where=place, expected=f"seconds from 0 to {MAX_SECONDS:g}")
-    return values
+        raise WorkloadError(
+            "it is submitted before the previous job", where=_name(odd["order"]), expected=expected
+        )
+    if len(ids) < len(jobs):
+        ((twice, _),) = Counter([job.id for job in jobs]).most_common(1)
+        raise WorkloadError("its id occurs twice", where=f"job {twice}")
+    known: KnownTasks = {}
+    for job in tasks:
+        note_task(job, known)
 
 
 def _name(job: Job) -> str:
@@ -230,7 +235,6 @@ class Prepared:
         # Most runs have no reasons of queues, logs and licences, and then most jobs need no verdict.
         each = admission is not None or self.recorded is not None or never or judge.rest is not None
         tier = partition = 0
-        depends = bool(conditions.conditional)
         entered = self.jobs
         for at, kind in enumerate(numbers, first):
             job = entered[at]
@@ -258,12 +262,11 @@ class Prepared:
             if job.cancel_at is not None:
                 self.cancels[at] = job.cancel_at
                 self.special.add(at)
-            if conditions.concern(job):
-                self.special.add(at)
-                depends = True
             if job.array_task is not None and job.array_task.limit is not None:
                 self.limits_arrays = True
-        if depends:
+        concerned = conditions.concerned(jobs, first)
+        self.special.update(concerned)
+        if concerned or conditions.conditional:
             conditions.extend(self.jobs[len(conditions) :])
         own = None
         if config.order == MULTIFACTOR and config.priority is not None:

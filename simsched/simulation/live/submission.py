@@ -144,7 +144,8 @@ class SubmissionReader:
             job = Job(**{**{name: getattr(job, name) for name in job.__struct_fields__}, **changes})
         _id("id", job.id)
         own = self._own(job.id)
-        note_task(job, self._tasks)
+        if job.array_task is not None:
+            note_task(job, self._tasks)
         self.ids.add(own)
         return job
 

@@ -306,13 +306,14 @@ class Gather:
 
         names = ("procs", "nodes", "memory", "queue", "partition")
         requests = list(map(made, gpus, *(columns[name] for name in names), *attributes))
-        kept = [not isinstance(request, str) for request in requests]
-        for row, request in enumerate(requests):
-            if isinstance(request, str):
-                skip(row, request)
-        return jobs_of(
-            {name: compress(column, kept) for name, column in {**columns, "jobspec": requests}.items()}
-        )
+        found: dict[str, Iterable[Any]] = {**columns, "jobspec": requests}
+        if str in map(type, requests):
+            for row, request in enumerate(requests):
+                if isinstance(request, str):
+                    skip(row, request)
+            kept = [not isinstance(request, str) for request in requests]
+            found = {name: compress(column, kept) for name, column in found.items()}
+        return jobs_of(found)
 
     def unread(self, where: str | int, key: str, value: str, effect: str) -> None:
         """Remember a value that could not be read, or was not used; `effect` is how it counts now."""

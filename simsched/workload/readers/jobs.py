@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias
 
 import msgspec
-from msgspec import UNSET, Meta, Raw, UnsetType
+from msgspec import Meta, Raw, UnsetType
 
 from simsched.arguments import wrong
 from simsched.declare.kinds import (
@@ -535,8 +535,9 @@ class Maker:
 
 def own_values(jobspec: Jobspec) -> tuple[float | None, str | None, str | None]:
     """Return the limit, the name and the queue that a jobspec states; of parts, the queue of the first."""
-    limit = duration.whole(jobspec.duration) if jobspec.duration else None  # 0 is unlimited (RFC 14)
-    return limit, jobspec.name, jobspec.queue or next(iter(part_queues(jobspec)), None)
+    limit = jobspec.duration  # None for 0, which is unlimited (RFC 14)
+    queue = jobspec.queue or next(iter(part_queues(jobspec)), None)
+    return limit and duration.whole(limit), jobspec.name, queue
 
 
 def constrained(jobspec: Jobspec, constraint: Constraint | None) -> Jobspec:
@@ -579,14 +580,11 @@ _OTHERWISE = {
 """Place of a field → its value where it is not given, if that is not None."""
 _Line: Any = msgspec.defstruct(
     "_Line",
-    [
-        (name, _TYPES.get(name, UnsetType) | UnsetType, UNSET if at in _OTHERWISE else None)
-        for at, name in enumerate((*_FIELDS, "shape"))
-    ],
+    [(name, _TYPES.get(name, UnsetType), None) for name in (*_FIELDS, "shape")],
     forbid_unknown_fields=True,
     gc=False,
 )
-"""A line; null is no value of any field, and a field that is not given is None or UNSET."""
+"""A line; null is no value of any field, and a field that is not given is None."""
 _ID, _SUBMIT, _JOBSPEC, _DURATION = map(_FIELDS.index, ("id", "submit", "jobspec", "duration"))
 _RUNTIME, _NAME, _QUEUE = map(_FIELDS.index, ("runtime", "name", "queue"))
 _TIMED = [_FIELDS.index(name) for name in _TIMES]
@@ -650,11 +648,11 @@ class PlainLines:
         if text not in self._known:
             self._known[text] = self._request(text, place)
         known = self._known[text]
-        if known is None or keys != len(given) - given.count(None) - given.count(UNSET) + known.keys:
+        if known is None or keys != len(given) - given.count(None) + known.keys:
             return None
         *values, _ = given
         for at, default in _OTHERWISE.items():
-            if values[at] is UNSET:
+            if values[at] is None:
                 values[at] = default
         for at in _TIMED:
             if type(values[at]) is float:

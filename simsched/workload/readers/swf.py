@@ -31,6 +31,7 @@ job was submitted and ran (fields 17 and 18), and its structure (19, 20), are le
 from __future__ import annotations
 
 import re
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -53,7 +54,7 @@ LARGEST = 10**15  # whole numbers beyond this are garbage, and floats cannot hol
 
 NOT_A_RECORD = "not a record of 18 numbers"
 PARTIAL = "partial execution record"
-(_ID, _SUBMIT, _WAIT, _RUN, _ALLOC, _, _USED, _PROCS, _LIMIT, _MEM, _STATUS, _USER, _GROUP, _EXE, _QUEUE,
+(_ID, _SUBMIT, _WAIT, _RUN, _ALLOC, _CPU, _USED, _PROCS, _LIMIT, _MEM, _STATUS, _USER, _GROUP, _EXE, _QUEUE,
  _PART, _PREC, _THINK) = range(COLUMNS)  # fmt: skip
 
 _DESCRIPTOR = re.compile(r"\s[\w.-]+:[\w.-]+:(\d{1,7})x(\d{1,5})(?:\s|$)")
@@ -61,6 +62,9 @@ NODE_TEMPLATE = "slot={nodes}/node"
 
 RESULTS = {0: "FAILED", 1: "COMPLETED", 5: "CANCELED"}
 _BLOCK = 4096
+# Whole numbers are read several times as fast; the average CPU time, which is not used, often has decimals.
+_WHOLE = np.dtype([("", float if at == _CPU else np.int64) for at in range(COLUMNS)])
+_REAL = np.dtype([("", float)] * COLUMNS)
 
 
 def read_swf(text: str, reading: ReadOptions | None = None) -> Workload:
@@ -75,8 +79,8 @@ def read_swf(text: str, reading: ReadOptions | None = None) -> Workload:
     lines = text.splitlines()
     header, numbers = _split(lines)
     gather = Gather(reading, "swf", with_gpus=None)
-    table, numbers = _table(lines, numbers[: reading.limit], gather)
-    if not len(table) and gather.skips.counts:
+    columns, numbers = _columns(lines, numbers[: reading.limit], gather)
+    if not numbers and gather.skips.counts:
         raise WorkloadError(
             "no line of this file holds 18 numbers", where=reading.source, expected="an SWF trace"
         )
@@ -92,9 +96,9 @@ def read_swf(text: str, reading: ReadOptions | None = None) -> Workload:
         notes = [note] if most > COLUMNS else []
     else:
         known = sizes[:, 0] > 0
-        table[known, _ALLOC] = table[known, _PROCS] = sizes[known, 0] * sizes[known, 1]
+        columns[_ALLOC][known] = columns[_PROCS][known] = sizes[known, 0] * sizes[known, 1]
         notes = ["nodes and processors are those of the descriptors; fields 5 and 8 are not used"]
-    jobs = _jobs(table, sizes, header, gather, lambda row: (numbers[row] + 1, lines[numbers[row]]))
+    jobs = _jobs(columns, sizes, header, gather, lambda row: (numbers[row] + 1, lines[numbers[row]]))
     return assemble(
         jobs, gather.skips, source=reading.source, name=reading.name, kind="swf", header=header, notes=notes
     )
@@ -132,11 +136,11 @@ def _split(lines: Sequence[str]) -> tuple[dict[str, str], list[int]]:
     return header, records
 
 
-def _table(
+def _columns(
     lines: Sequence[str], numbers: list[int], gather: Gather
-) -> tuple[npt.NDArray[np.float64], list[int]]:
+) -> tuple[list[npt.NDArray[Any]], list[int]]:
     """Return the columns of the good lines and their indexes; bad lines are ignored."""
-    parts, good = [np.empty((0, COLUMNS))], []
+    parts, good = [[np.empty(0, np.int64)] * COLUMNS], []
     for begin in range(0, len(numbers), _BLOCK):
         block = numbers[begin : begin + _BLOCK]
         part = _load([lines[index] for index in block])
@@ -146,20 +150,29 @@ def _table(
                 if row is None:
                     gather.skip(index + 1, NOT_A_RECORD, lines[index])
             block = [index for index, row in rows.items() if row is not None]
-            part = np.array([rows[index] for index in block], dtype=float).reshape(-1, COLUMNS)
+            part = list(np.array([rows[index] for index in block], dtype=float).reshape(-1, COLUMNS).T)
         parts.append(part)
         good.extend(block)
-    return np.vstack(parts), good
+    return list(map(np.concatenate, zip(*parts, strict=True))), good
 
 
-def _load(records: Sequence[str]) -> npt.NDArray[np.float64] | None:
+def _load(records: Sequence[str]) -> list[npt.NDArray[Any]] | None:
     """Parse lines of at least 18 numbers, or return None when any of them is something else."""
-    try:
-        table = np.loadtxt(records, usecols=range(COLUMNS), ndmin=2, comments=";")
-    except (ValueError, IndexError):
-        return None
-    sound = len(table) == len(records) and bool((np.abs(table) <= LARGEST).all())
-    return table if sound else None
+    # To find digits beyond ASCII in whole numbers, NumPy reads outside of a table, and may crash.
+    for numbers in (_WHOLE, _REAL) if all(map(str.isascii, records)) else (_REAL,):
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error", DeprecationWarning)  # NumPy before 2.4 reads 1.5 as 1
+                columns: Any = np.loadtxt(
+                    records, numbers, comments=";", usecols=range(COLUMNS), unpack=True, ndmin=1
+                )
+        except (ValueError, IndexError, DeprecationWarning):
+            continue
+        sound = len(columns[0]) == len(records) and all(
+            column.min() >= -LARGEST and column.max() <= LARGEST for column in columns
+        )
+        return columns if sound else None
+    return None
 
 
 def _row(line: str) -> list[Any] | None:
@@ -176,7 +189,7 @@ def _number(text: str) -> float | None:
 
 
 def _jobs(
-    table: npt.NDArray[np.float64],
+    columns: Sequence[npt.NDArray[Any]],
     sizes: npt.NDArray[np.float64] | None,
     header: dict[str, str],
     gather: Gather,
@@ -186,40 +199,42 @@ def _jobs(
 
     `place` gives the number of a record's line, and the line.
     """
-    reasons = _reasons(table)
-    for row in np.flatnonzero(reasons).tolist():
-        id_, submit = _integers(table[row, [_ID, _SUBMIT]])
+    reasons = _reasons(columns)
+    left = np.flatnonzero(reasons)
+    known = (_integers(columns[at][left]) for at in (_ID, _SUBMIT))
+    for row, id_, submit in zip(left.tolist(), *known, strict=True):
         number, line = place(row)
         gather.skip(number, _REASONS[reasons[row]], line, id_, submit)
     rows = np.flatnonzero(reasons == 0)
-    take, sizes = table[rows], np.zeros((len(rows), 3)) if sizes is None else sizes[rows]
-    ids, submits = _integers(take[:, _ID]), _integers(take[:, _SUBMIT])
-    procs = np.ceil(np.where(take[:, _PROCS] > 0, take[:, _PROCS], take[:, _ALLOC]))
+    take = [column[rows] for column in columns]
+    sizes = np.zeros((len(rows), 3)) if sizes is None else sizes[rows]
+    ids, submits = _integers(take[_ID]), _integers(take[_SUBMIT])
+    procs = np.ceil(np.where(take[_PROCS] > 0, take[_PROCS], take[_ALLOC]))
     names = {"user": _USER, "group": _GROUP, "queue": _QUEUE, "name": _EXE, "partition": _PART}
     keys = {"name": "Executable"}
-    columns: dict[str, Sequence[Any]] = {
+    facts: dict[str, Sequence[Any]] = {
         "id": ids,
         "submit": submits,
-        "runtime": _integers(take[:, _RUN]),
-        "duration": _or_none(take[:, _LIMIT], above=0),
+        "runtime": _integers(take[_RUN]),
+        "duration": _or_none(take[_LIMIT], above=0),
         **{
-            name: _texts(take[:, at], numbered(header, keys.get(name, name.title())))
+            name: _texts(take[at], numbered(header, keys.get(name, name.title())))
             for name, at in names.items()
         },
-        "preceding": _or_none(take[:, _PREC], above=0),
-        "think_time": _or_none(take[:, _THINK]),
+        "preceding": _or_none(take[_PREC], above=0),
+        "think_time": _or_none(take[_THINK]),
         "procs": _integers(procs),
         "nodes": _or_none(sizes[:, 0], above=0),
-        "memory": _or_none(np.ceil(take[:, _MEM]), above=0),
-        "wait": _or_none(take[:, _WAIT]),
-        "status": list(map(RESULTS.get, take[:, _STATUS].tolist())),
+        "memory": _or_none(np.ceil(take[_MEM]), above=0),
+        "wait": _or_none(take[_WAIT]),
+        "status": list(map(RESULTS.get, take[_STATUS].tolist())),
     }
 
     def skip(at: int, reason: str) -> None:
         number, line = place(rows[at])
         gather.skip(number, reason, line, ids[at], submits[at])
 
-    return gather.of_columns(columns, skip, _or_none(sizes[:, 2], above=0))
+    return gather.of_columns(facts, skip, _or_none(sizes[:, 2], above=0))
 
 
 _REASONS = (
@@ -228,22 +243,22 @@ _REASONS = (
 )  # fmt: skip
 
 
-def _reasons(table: npt.NDArray[np.float64]) -> npt.NDArray[np.int_]:
+def _reasons(columns: Sequence[npt.NDArray[Any]]) -> npt.NDArray[np.int_]:
     """Return per record the index of the first reason to leave it out, 0 for none."""
-    status, run, allocated = table[:, _STATUS], table[:, _RUN], table[:, _ALLOC]
+    status, run, allocated = columns[_STATUS], columns[_RUN], columns[_ALLOC]
     rules = [
         (status >= 2) & (status <= 4),
-        table[:, _SUBMIT] < 0,
-        (status == 5) & ((run <= 0) | (allocated == 0) | ((allocated < 0) & (table[:, _PROCS] <= 0))),
+        columns[_SUBMIT] < 0,
+        (status == 5) & ((run <= 0) | (allocated == 0) | ((allocated < 0) & (columns[_PROCS] <= 0))),
         (allocated <= 0) & (run <= 0),
-        (allocated <= 0) & (table[:, _PROCS] <= 0),
+        (allocated <= 0) & (columns[_PROCS] <= 0),
         run < 0,
-        (table[:, _WAIT] < 0) & (table[:, _WAIT] != -1),
+        (columns[_WAIT] < 0) & (columns[_WAIT] != -1),
     ]
     return np.select(rules, range(1, len(rules) + 1), default=0)
 
 
-def _integers(column: npt.NDArray[np.float64]) -> list[Any]:
+def _integers(column: npt.NDArray[Any]) -> list[Any]:
     """Return a column as Python numbers: whole ones as int."""
     if bool((column == np.floor(column)).all()):
         numbers: list[Any] = column.astype(np.int64).tolist()
@@ -251,7 +266,7 @@ def _integers(column: npt.NDArray[np.float64]) -> list[Any]:
     return list(map(whole, column.tolist()))
 
 
-def _or_none(column: npt.NDArray[np.float64], above: float = -1) -> list[Any]:
+def _or_none(column: npt.NDArray[Any], above: float = -1) -> list[Any]:
     known = column > above
     if not known.any():
         return [None] * len(column)
@@ -259,15 +274,12 @@ def _or_none(column: npt.NDArray[np.float64], above: float = -1) -> list[Any]:
     return values if known.all() else [value if value > above else None for value in values]
 
 
-def _texts(column: npt.NDArray[np.float64], names: dict[int, str]) -> list[str | None]:
+def _texts(column: npt.NDArray[Any], names: dict[int, str]) -> list[str | None]:
     """Return a column of numbered things as their names; equal ones share one string."""
-    numbers = _integers(column)
-    distinct = dict.fromkeys(numbers)
-    made: dict[Any, str | None] = dict(zip(distinct, map(str, distinct), strict=True))
-    if names:
-        made = {number: names.get(int(number)) or text for number, text in made.items()}
-    made.update(dict.fromkeys([number for number in distinct if number < 0]))
-    return list(map(made.__getitem__, numbers))
+    numbers, places = np.unique(column, return_inverse=True)
+    texts = [None if number < 0 else names.get(int(number)) or str(number) for number in _integers(numbers)]
+    shared: list[str | None] = np.array(texts, object)[places].tolist()
+    return shared
 
 
 def numbered(header: dict[str, str], key: str) -> dict[int, str]:

@@ -147,6 +147,23 @@ def test_a_job_number_that_occurs_twice_is_counted():
     assert (len(workload), workload.total_records) == (1, 2)
 
 
+@pytest.mark.parametrize(
+    ("run", "read"),
+    [("100.0", 100), ("1e2", 100), ("2.5", 2.5), ("+7", 7), ("1_0", 10), ("10" + "0" * 14, 10**15)],
+)
+def test_numbers_with_decimals_are_read_among_whole_ones(run, read):
+    text = "\n".join([record(), record(id=2, run=run), record(id=3, cpu=0.25)])
+    assert [job.runtime for job in read_swf(text).jobs] == [100, read, 100]
+
+
+@pytest.mark.parametrize("run", ["nan", "inf", -(2**63), 2**63, 10**15 + 1, "5\U0010ffff", "\uffff"])
+def test_one_odd_number_leaves_its_record_out(run):
+    text = "\n".join([record(), record(id=2, run=run), record(id=3)])
+    workload = read_swf(text)
+    assert [job.id for job in workload.jobs] == [1, 3]
+    assert [skip.reason for skip in workload.skipped] == ["not a record of 18 numbers"]
+
+
 def test_equal_requests_share_one_jobspec():
     workload = read_swf("\n".join(record(id=i, procs=1 + i % 3) for i in range(1, 100)))
     assert len({id(job.jobspec) for job in workload}) == 3
