@@ -3,6 +3,7 @@ cimport cython
 
 cdef int NOW, THEN, REST, HEAD
 
+@cython.locals(count=cython.longlong)
 cdef long long ones(unsigned long long word) noexcept
 cdef unsigned long long without_lowest(unsigned long long word, long long count) noexcept
 @cython.locals(

@@ -224,6 +224,8 @@ class Kernel:
 
     def _host(self, d: int, n: int, state: int) -> int:
         """Return how many copies of a demand a target hosts."""
+        if not self.may[d * self.targets + n]:
+            return 0
         self._sum_up(n, state)
         return self._copies(d, n, state)
 
@@ -671,13 +673,12 @@ class Kernel:
 
 
 def ones(word: int) -> int:
-    """Return how many bits of a word are set: sums of two, four and eight bits side by side, and of these."""
-    word -= (word >> 1) & 0x5555555555555555
-    word = (word & 0x3333333333333333) + ((word >> 2) & 0x3333333333333333)
-    word = (word + (word >> 4)) & 0x0F0F0F0F0F0F0F0F
-    word += word >> 8
-    word += word >> 16
-    return (word + (word >> 32)) & 127
+    """Return how many bits of a word are set."""
+    count = 0
+    while word:
+        word &= word - 1
+        count += 1
+    return count
 
 
 def without_lowest(word: int, count: int) -> int:
