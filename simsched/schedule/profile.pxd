@@ -30,7 +30,7 @@ cdef class Profile:
     cdef double[::1] time, at, since, until
     cdef long long[::1] begin, stop, total, rise, change, row, unused
     cdef unsigned long long[::1] bits, word, mine
-    cdef long long[::1] found, number, draft, was, new, rose, climbs, turned
+    cdef long long[::1] found, number, draft, placed, was, new, rose, climbs, turned
     cdef TimedClaim own
     cdef public bint short
 
@@ -157,7 +157,7 @@ cdef class Profile:
     )
     cpdef double move(self, TimedClaim claim, long long kind, double seconds, double before) except -1
     @cython.locals(
-        size=cython.longlong, pools=cython.longlong, numbers=cython.longlong[::1], targets=cython.longlong[::1],
+        size=cython.longlong, pools=cython.longlong, targets=cython.longlong[::1],
         units=cython.longlong[::1], i=cython.longlong, pool=cython.longlong,
     )
     cpdef bint place(self, long long kind) except -1

@@ -191,6 +191,7 @@ class Profile:
         self.found, self.number, self.count = zeros(self.targets), zeros(self.targets), 0
         """Of the last search: targets, the copies on each, and the number of targets; without: all copies."""
         self.draft = zeros(self.targets * (1 + self.width))
+        self.placed = zeros(self.targets * (1 + self.pools))
         self.was, self.new = zeros(self.demands), zeros(self.demands)
         self.rose, self.climbs = zeros(self.demands), zeros(self.demands)
         self.turned = zeros(self.demands)
@@ -903,8 +904,7 @@ class Profile:
     def place(self, kind: int) -> bool:
         """Place a kind in the kernel as it was found last; return whether the targets host its copies now."""
         size, pools = 1 + self.width, self.pools
-        numbers = zeros(self.count * (1 + pools))
-        targets, units = numbers[: self.count], numbers[self.count :]
+        targets, units = self.placed[: self.count], self.placed[self.count : self.count * (1 + pools)]
         for i in range(self.count):
             targets[i] = self.order[self.found[i]]
             for pool in range(pools):

@@ -3,7 +3,7 @@ cimport cython
 
 from simsched.match.kernel_kinds cimport KernelKinds
 from simsched.schedule.job_table cimport JobTable
-from simsched.schedule.profile cimport Profile, TimedClaim
+from simsched.schedule.profile cimport Profile, TimedClaim, end_of
 from simsched.schedule.supply cimport Supply
 
 cdef class Turns:

@@ -65,14 +65,14 @@ class Conservative:
         profile = self.profile(context)
         for job in self._turns(context, profile):
             self._visit(context, profile, job)
-        if early:
-            self.next_start = min(self.starts.values(), default=NEVER)
+        if early or self.next_start <= context.now:
+            self.next_start = _first(self.starts)
         # A reservation behind a job of zero seconds begins a moment after now. The job may have ended.
         for job in self._due(_soon(context)):
             if job not in context.barred:
                 self._start(context, profile, job)
         if self.next_start <= _soon(context):
-            self.next_start = min(self.starts.values(), default=NEVER)
+            self.next_start = _first(self.starts)
         context.wake = self._next_wake(context)
 
     def profile(self, context: PassContext) -> Reservations:
@@ -94,7 +94,7 @@ class Conservative:
             del self.starts[job]
         if not (profile.open(context.now) and holds) or self.next_start < context.now:
             self.starts = profile.restore(self.starts)
-            self.next_start = min(self.starts.values(), default=NEVER)
+            self.next_start = _first(self.starts)
         return profile
 
     def renew(self, *, forget: bool) -> None:
@@ -186,6 +186,14 @@ class Conservative:
                 self._reserve(context, profile, job)
         elif context.start(job, selection, backfilled=context.queue.first != job):
             profile.started(job)
+
+
+def _first(starts: dict[int, float]) -> float:
+    """Return the first of some starts."""
+    first = NEVER
+    for start in starts.values():
+        first = min(first, start)
+    return first
 
 
 def _soon(context: PassContext) -> float:
