@@ -144,7 +144,7 @@ cdef class Profile:
         a=cython.longlong, b=cython.longlong, copies=cython.longlong, mine=cython.bint, here=cython.longlong,
         at=cython.longlong, rows=cython.longlong[::1], i=cython.longlong,
     )
-    cdef long long _least(self, long long n, long long d, double start, double end) noexcept
+    cdef long long _least(self, long long n, long long d, long long most, double start, double end) noexcept
     @cython.locals(
         a=cython.longlong, b=cython.longlong, to=cython.longlong, i=cython.longlong, own=TimedClaim, at=cython.longlong, beside=cython.bint,
         units=cython.longlong,

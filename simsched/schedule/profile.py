@@ -786,9 +786,8 @@ class Profile:
                 bit = word & ((FULL ^ word) + 1)  # the last one that is set
                 word ^= bit
                 n = 64 * w + PLACE[bit % 67]
-                copies = self._least(n, d, start, end)
+                copies = self._least(n, d, left, start, end)
                 if copies > 0:
-                    copies = min(copies, left)
                     self.found[to], self.number[to] = n, copies
                     to += 1
                     left -= copies
@@ -799,8 +798,8 @@ class Profile:
         self.count = amount - left
         return False
 
-    def _least(self, n: int, d: int, start: float, end: float) -> int:
-        """Return the copies that a target hosts by the least that is free in a window."""
+    def _least(self, n: int, d: int, most: int, start: float, end: float) -> int:
+        """Return the copies, up to some number, that a target hosts by the least that is free in a window."""
         a = self._head(n)
         b = self.next[a]
         while b >= 0 and self.time[b] <= start:
@@ -809,13 +808,14 @@ class Profile:
         copies = self.copies[a * self.demands + d]
         if copies and self.several[d]:
             self._gather(n, start, end)
-            return self._hosts(self.targets, d, n)
+            return min(most, self._hosts(self.targets, d, n))
+        copies = min(most, copies)
         mine = self.own is not None and self.mine[n >> 6] & BIT[n & 63] != 0
         while b >= 0 and self.time[b] < end and copies > 0:
             a = b
             b = self.next[a]
             here = self.copies[a * self.demands + d]
-            if mine and self._is_own(a, end):
+            if mine and here < copies and self._is_own(a, end):
                 assert self.own is not None
                 at, rows = self.slot[n], self.own.rows
                 for i in range(self.width):
@@ -924,7 +924,7 @@ class Profile:
         if len(units) != len(targets) * self.pools:
             return False  # pools were told apart, and are not any more, or the other way round
         for i in range(len(targets)):
-            if self._least(self.rank[targets[i]], d, begin, end) < copies[i]:
+            if self._least(self.rank[targets[i]], d, copies[i], begin, end) < copies[i]:
                 return False
             if self.several[d]:  # what is free is gathered
                 for pool in range(self.pools):
