@@ -376,7 +376,7 @@ class Profile:
         self._book(claim, begin, end)
 
     def _book(self, claim: TimedClaim, begin: float, end: float) -> None:
-        """Let a reservation be the placement that was found last, from `begin`, not after its own, to `end`."""
+        """Let a reservation be the placement that was found last; `begin` is not after its own (seconds)."""
         rows, size = claim.rows, self.count * (1 + self.width)
         same = len(rows) == size
         for i in range(len(rows)):

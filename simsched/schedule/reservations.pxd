@@ -13,7 +13,6 @@ cdef class Turns:
     cdef Py_ssize_t _at
     cdef dict _starts
     cdef set _barred
-    cdef bint _compress
 
     @cython.locals(profile=Profile, table=JobTable, jobs=list, claim=TimedClaim, number=cython.longlong)
     cdef bint _has_next(self) except -1

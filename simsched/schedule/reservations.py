@@ -46,13 +46,11 @@ class Reservations(Protocol):
     def withdraw(self, job: int) -> None:
         """Take back a reservation."""
 
-    def turns(
-        self, jobs: list[int], starts: dict[int, float], barred: set[int], *, compress: bool
-    ) -> Iterator[int]:
+    def turns(self, jobs: list[int], barred: set[int], starts: dict[int, float] | None) -> Iterator[int]:
         """Yield each job that is due or has no reservation, when it is its turn.
 
-        With `compress` the reservations move, in turn, to the earliest starts before their own, which are
-        noted in `starts`. A job that is `barred` by then gets no turn.
+        A job that is `barred` by then gets none. With `starts` the reservations move, in turn, to the
+        earliest starts before their own, which are noted there.
         """
 
     def start_of(self, job: int) -> float:
@@ -90,7 +88,7 @@ class Turns:
 
     def __init__(self, profile: Profile, table: JobTable, jobs: list[int], *rest: Any) -> None:
         self._profile, self._table, self._jobs, self._at = profile, table, jobs, 0
-        self._starts, self._barred, self._compress = rest
+        self._barred, self._starts = rest
 
     def __iter__(self) -> Turns:
         return self
@@ -110,7 +108,7 @@ class Turns:
             claim = profile.reserved.get(job)
             if claim is None:
                 return True
-            if self._compress and claim.begin > profile.now:
+            if self._starts is not None and claim.begin > profile.now:
                 number = job
                 if profile.move(claim, table.kind_of[number], table.duration_of[number], NEVER) < NEVER:
                     self._starts[job] = claim.begin
@@ -197,11 +195,9 @@ class CountedReservations:
         """Take back a reservation."""
         self._profile.withdraw(job)
 
-    def turns(
-        self, jobs: list[int], starts: dict[int, float], barred: set[int], *, compress: bool
-    ) -> Iterator[int]:
-        """Yield jobs that are due or have no reservation, in turn; with `compress` reservations move."""
-        return Turns(self._profile, self._table, jobs, starts, barred, compress)
+    def turns(self, jobs: list[int], barred: set[int], starts: dict[int, float] | None) -> Iterator[int]:
+        """Yield jobs that are due or have no reservation, in turn; with `starts` reservations move."""
+        return Turns(self._profile, self._table, jobs, barred, starts)
 
     def start_of(self, job: int) -> float:
         """Return the start of a reservation."""

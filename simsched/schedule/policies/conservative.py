@@ -134,7 +134,7 @@ class Conservative:
         if self.compress == "start" and (compresses or not reserved):
             jobs.sort(key=lambda job: self.starts.get(job, NEVER))
         jobs = self._arranged(context, jobs)
-        return profile.turns(jobs, self.starts, context.barred, compress=compresses)
+        return profile.turns(jobs, context.barred, self.starts if compresses else None)
 
     def _arranged(self, context: PassContext, jobs: list[int]) -> list[int]:  # noqa: ARG002
         """Return the jobs to look at in the order in which they get their turns."""

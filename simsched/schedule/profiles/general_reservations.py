@@ -209,16 +209,14 @@ class GeneralReservations:
         """Take back a reservation."""
         self._unbook(job, self._gaps.pop(job))
 
-    def turns(
-        self, jobs: list[int], starts: dict[int, float], barred: set[int], *, compress: bool
-    ) -> Iterator[int]:
-        """Yield jobs that are due or have no reservation, in turn; with `compress` reservations move."""
+    def turns(self, jobs: list[int], barred: set[int], starts: dict[int, float] | None) -> Iterator[int]:
+        """Yield jobs that are due or have no reservation, in turn; with `starts` reservations move."""
         now = self._supply.now
         for job in jobs:
             if job in barred:
                 continue
             gap = self._gaps.get(job)
-            if compress and gap is not None and gap.start > now and self._move(job, gap):
+            if starts is not None and gap is not None and gap.start > now and self._move(job, gap):
                 starts[job] = self._gaps[job].start
             if gap is None or self._gaps[job].start <= now:
                 yield job
