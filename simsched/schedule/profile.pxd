@@ -30,7 +30,7 @@ cdef class Profile:
     cdef double[::1] time, at, since, until
     cdef long long[::1] begin, stop, total, rise, change, row, unused
     cdef unsigned long long[::1] bits, word, mine
-    cdef long long[::1] found, number, draft, was, new, rose, climbs, turned
+    cdef long long[::1] found, number, draft, placed, was, new, rose, climbs, turned
     cdef TimedClaim own
     cdef public bint short
 
@@ -59,8 +59,13 @@ cdef class Profile:
         i=cython.longlong, n=cython.longlong, home=cython.longlong,
     )
     cdef long long[::1] _rows_of(self, job)
-    @cython.locals(claim=TimedClaim, numbers=cython.longlong[::1], size=cython.longlong)
+    @cython.locals(claim=TimedClaim)
     cpdef reserve(self, job, double begin, double end)
+    @cython.locals(
+        rows=cython.longlong[::1], numbers=cython.longlong[::1], size=cython.longlong, i=cython.longlong,
+        same=cython.bint,
+    )
+    cdef _book(self, TimedClaim claim, double begin, double end)
     @cython.locals(claim=TimedClaim)
     cpdef withdraw(self, job)
     cpdef take(self, double begin, double end)
@@ -81,7 +86,7 @@ cdef class Profile:
         left=cython.longlong, v=cython.longlong, copies=cython.longlong, pool=cython.longlong, i=cython.longlong,
     )
     cdef void _draw_within(self, long long d, long long n, long long number, long long to) noexcept
-    @cython.locals(at=cython.longlong, d=cython.longlong, size=cython.longlong)
+    @cython.locals(i=cython.longlong, d=cython.longlong, size=cython.longlong)
     cdef _shift(self, long long[::1] rows, double begin, double end, long long sign)
     @cython.locals(
         n=cython.longlong, low=cython.longlong, high=cython.longlong, a=cython.longlong, b=cython.longlong,
@@ -139,7 +144,7 @@ cdef class Profile:
         a=cython.longlong, b=cython.longlong, copies=cython.longlong, mine=cython.bint, here=cython.longlong,
         at=cython.longlong, rows=cython.longlong[::1], i=cython.longlong,
     )
-    cdef long long _least(self, long long n, long long d, double start, double end) noexcept
+    cdef long long _least(self, long long n, long long d, long long most, double start, double end) noexcept
     @cython.locals(
         a=cython.longlong, b=cython.longlong, to=cython.longlong, i=cython.longlong, own=TimedClaim, at=cython.longlong, beside=cython.bint,
         units=cython.longlong,
@@ -148,20 +153,15 @@ cdef class Profile:
     @cython.locals(own=TimedClaim, b=cython.longlong)
     cdef bint _is_own(self, long long a, double end) noexcept
     @cython.locals(
-        claim=TimedClaim, rows=cython.longlong[::1], size=cython.longlong, at=cython.longlong, n=cython.longlong,
-        start=cython.double,
+        rows=cython.longlong[::1], size=cython.longlong, i=cython.longlong, n=cython.longlong, start=cython.double
     )
-    cpdef double move(self, job, long long kind, double seconds, double before) except -1
+    cpdef double move(self, TimedClaim claim, long long kind, double seconds, double before) except -1
     @cython.locals(
-        size=cython.longlong, pools=cython.longlong, numbers=cython.longlong[::1], targets=cython.longlong[::1],
+        size=cython.longlong, pools=cython.longlong, targets=cython.longlong[::1],
         units=cython.longlong[::1], i=cython.longlong, pool=cython.longlong,
     )
     cpdef bint place(self, long long kind) except -1
     @cython.locals(job=cython.longlong, kind=cython.longlong, before=cython.double)
     cpdef Py_ssize_t next_now(
         self, const long long[:] jobs, Py_ssize_t at, const long long[:] kinds, const double[:] seconds
-    ) except -1
-    @cython.locals(claim=TimedClaim, number=cython.longlong)
-    cpdef Py_ssize_t next_turn(
-        self, list jobs, Py_ssize_t at, const long long[:] kinds, const double[:] seconds, set barred
     ) except -1

@@ -191,6 +191,7 @@ class Profile:
         self.found, self.number, self.count = zeros(self.targets), zeros(self.targets), 0
         """Of the last search: targets, the copies on each, and the number of targets; without: all copies."""
         self.draft = zeros(self.targets * (1 + self.width))
+        self.placed = zeros(self.targets * (1 + self.pools))
         self.was, self.new = zeros(self.demands), zeros(self.demands)
         self.rose, self.climbs = zeros(self.demands), zeros(self.demands)
         self.turned = zeros(self.demands)
@@ -365,24 +366,33 @@ class Profile:
             home = self.home[store[cells + i]]
             if home >= 0 and self.slot[home // self.pools]:
                 rows[self.slot[home // self.pools] + home % self.pools] += store[units + i]
-        for i in range(0, to, size):
-            self.slot[rows[i]] = 0
+        for i in range(to // size):
+            self.slot[rows[i * size]] = 0
         return rows[:to]
 
     def reserve(self, job: int, begin: float, end: float) -> None:
-        """Book the placement that was found last for a job, from `begin` until `end` (seconds).
+        """Book the placement that was found last for a job, from `begin` until `end` (seconds)."""
+        claim = self.reserved[job] = _timed(NEVER, NEVER, self.draft[:0], self.number[:0])
+        self._book(claim, begin, end)
 
-        It takes the place of the job's reservation, if there is one.
-        """
-        claim, size = self.reserved.get(job), self.count * (1 + self.width)
-        if claim is not None:
-            self._shift(claim.rows, claim.begin, claim.end, 1)
-        if claim is None or len(claim.copies) != self.count:
+    def _book(self, claim: TimedClaim, begin: float, end: float) -> None:
+        """Let a reservation be the placement that was found last; `begin` is not after its own (seconds)."""
+        rows, size = claim.rows, self.count * (1 + self.width)
+        same = len(rows) == size
+        for i in range(len(rows)):
+            same = same and rows[i] == self.draft[i]
+        if not same:
+            self._shift(rows, claim.begin, claim.end, 1)
             numbers = zeros(size + self.count)
-            claim = self.reserved[job] = _timed(begin, end, numbers[:size], numbers[size:])
+            rows = claim.rows = numbers[:size]
+            claim.copies = numbers[size:]
+            rows[:], claim.copies[:] = self.draft[:size], self.number[: self.count]
+            claim.begin = claim.end = NEVER
+        # What it takes before and after stays taken.
+        self._shift(rows, max(end, claim.begin), claim.end, 1)
+        self._shift(rows, begin, min(end, claim.begin), -1)
+        self._shift(rows, claim.end, end, -1)
         claim.begin, claim.end = begin, end
-        claim.rows[:], claim.copies[:] = self.draft[:size], self.number[: self.count]
-        self._shift(claim.rows, begin, end, -1)
 
     def withdraw(self, job: int) -> None:
         """Take back the reservation of a job."""
@@ -463,8 +473,9 @@ class Profile:
         """Take (-1) or free (1) the rows of a claim from `begin` until `end`."""
         if end <= begin or end <= self.now:
             return
-        for at in range(0, len(rows), 1 + self.width):
-            self._shift_target(rows, at, begin, end, sign)
+        size = 1 + self.width
+        for i in range(len(rows) // size):
+            self._shift_target(rows, i * size, begin, end, sign)
         for d in range(self.demands):
             if self.since[d] <= self.until[d]:
                 self._settle(d)
@@ -775,9 +786,8 @@ class Profile:
                 bit = word & ((FULL ^ word) + 1)  # the last one that is set
                 word ^= bit
                 n = 64 * w + PLACE[bit % 67]
-                copies = self._least(n, d, start, end)
+                copies = self._least(n, d, left, start, end)
                 if copies > 0:
-                    copies = min(copies, left)
                     self.found[to], self.number[to] = n, copies
                     to += 1
                     left -= copies
@@ -788,8 +798,8 @@ class Profile:
         self.count = amount - left
         return False
 
-    def _least(self, n: int, d: int, start: float, end: float) -> int:
-        """Return the copies that a target hosts by the least that is free in a window."""
+    def _least(self, n: int, d: int, most: int, start: float, end: float) -> int:
+        """Return the copies, up to some number, that a target hosts by the least that is free in a window."""
         a = self._head(n)
         b = self.next[a]
         while b >= 0 and self.time[b] <= start:
@@ -798,13 +808,14 @@ class Profile:
         copies = self.copies[a * self.demands + d]
         if copies and self.several[d]:
             self._gather(n, start, end)
-            return self._hosts(self.targets, d, n)
+            return min(most, self._hosts(self.targets, d, n))
+        copies = min(most, copies)
         mine = self.own is not None and self.mine[n >> 6] & BIT[n & 63] != 0
         while b >= 0 and self.time[b] < end and copies > 0:
             a = b
             b = self.next[a]
             here = self.copies[a * self.demands + d]
-            if mine and self._is_own(a, end):
+            if mine and here < copies and self._is_own(a, end):
                 assert self.own is not None
                 at, rows = self.slot[n], self.own.rows
                 for i in range(self.width):
@@ -845,27 +856,26 @@ class Profile:
         # A segment that begins before the reservation, or ends behind it, has a time without it.
         return self.time[a] >= own.begin and end <= own.end
 
-    def move(self, job: int, kind: int, seconds: float, before: float) -> float:
+    def move(self, claim: TimedClaim, kind: int, seconds: float, before: float) -> float:
         """Move a reservation to the earliest start before a time (and its own), or change nothing.
 
         Return the new start, or `NEVER`. What the reservation takes counts as free.
         """
-        claim = self.reserved[job]
         before = min(before, claim.begin)
         rows, size = claim.rows, 1 + self.width
         self.own = claim
-        for at in range(0, len(rows), size):
-            n = rows[at]
-            self.slot[n] = at + 1
+        for i in range(len(claim.copies)):
+            n = rows[i * size]
+            self.slot[n] = i * size + 1
             self.mine[n >> 6] |= BIT[n & 63]
         start = self._search(self.demand[kind], self.amount[kind], seconds, self.now, before)
-        for at in range(0, len(rows), size):
-            n = rows[at]
+        for i in range(len(claim.copies)):
+            n = rows[i * size]
             self.slot[n] = 0
             self.mine[n >> 6] = 0
         self.own = None
         if start < NEVER:
-            self.reserve(job, start, end_of(start, seconds))
+            self._book(claim, start, end_of(start, seconds))
         return start
 
     def least(self, begin: float, end: float) -> Integers:
@@ -891,29 +901,10 @@ class Profile:
             at += 1
         return at
 
-    def next_turn(self, jobs: list[int], at: int, kinds: Any, seconds: Any, barred: set[int]) -> int:
-        """Return the place of the first job, from a place on, that moves, is due, or has no reservation.
-
-        Without such a job: their number. `kinds` and `seconds` are those of each job by its number; `barred`
-        jobs do not get a turn.
-        """
-        while at < len(jobs):
-            job = jobs[at]
-            if not barred or job not in barred:
-                claim = self.reserved.get(job)
-                if claim is None or claim.begin <= self.now:
-                    return at
-                number = job
-                if self.move(job, kinds[number], seconds[number], NEVER) < NEVER:
-                    return at
-            at += 1
-        return at
-
     def place(self, kind: int) -> bool:
         """Place a kind in the kernel as it was found last; return whether the targets host its copies now."""
         size, pools = 1 + self.width, self.pools
-        numbers = zeros(self.count * (1 + pools))
-        targets, units = numbers[: self.count], numbers[self.count :]
+        targets, units = self.placed[: self.count], self.placed[self.count : self.count * (1 + pools)]
         for i in range(self.count):
             targets[i] = self.order[self.found[i]]
             for pool in range(pools):
@@ -933,7 +924,7 @@ class Profile:
         if len(units) != len(targets) * self.pools:
             return False  # pools were told apart, and are not any more, or the other way round
         for i in range(len(targets)):
-            if self._least(self.rank[targets[i]], d, begin, end) < copies[i]:
+            if self._least(self.rank[targets[i]], d, copies[i], begin, end) < copies[i]:
                 return False
             if self.several[d]:  # what is free is gathered
                 for pool in range(self.pools):

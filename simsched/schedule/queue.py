@@ -171,7 +171,7 @@ class WaitingQueue:
 
     def listed(self, begin: int = 0) -> list[int]:
         """Return the waiting jobs in order, from the `begin`-th on, as a list."""
-        jobs: list[int] = self.jobs(begin).tolist()
+        jobs: list[int] = (self._room[begin : self._count] if self.static else self.jobs(begin)).tolist()
         return jobs
 
     def unordered(self) -> Integers:

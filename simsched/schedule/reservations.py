@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from simsched.match.counted_kinds import CountedKinds
     from simsched.match.state.selection import Selection
+    from simsched.schedule.job_table import JobTable
     from simsched.schedule.profile import Profile
 
 
@@ -45,11 +46,11 @@ class Reservations(Protocol):
     def withdraw(self, job: int) -> None:
         """Take back a reservation."""
 
-    def compress(self, jobs: list[int], barred: set[int]) -> Iterator[int]:
-        """Move the reservations of jobs, in turn, to the earliest starts before their own.
+    def turns(self, jobs: list[int], barred: set[int], starts: dict[int, float] | None) -> Iterator[int]:
+        """Yield each job that is due or has no reservation, when it is its turn.
 
-        Yield each job that has moved, is due, or has no reservation, when it is its turn; a job that is
-        `barred` by then gets none.
+        A job that is `barred` by then gets none. With `starts` the reservations move, in turn, to the
+        earliest starts before their own, which are noted there.
         """
 
     def start_of(self, job: int) -> float:
@@ -83,22 +84,37 @@ class Reservations(Protocol):
 
 
 class Turns:
-    """Moves reservations, in turn, and yields the jobs that `Reservations.compress` tells."""
+    """The turns of jobs with reservations on a profile (see `Reservations.turns`)."""
 
-    def __init__(self, profile: Profile, jobs: list[int], kinds: Any, seconds: Any, barred: set[int]) -> None:
-        self._profile, self._jobs, self._at = profile, jobs, 0
-        self._kinds, self._seconds, self._barred = kinds, seconds, barred
+    def __init__(self, profile: Profile, table: JobTable, jobs: list[int], *rest: Any) -> None:
+        self._profile, self._table, self._jobs, self._at = profile, table, jobs, 0
+        self._barred, self._starts = rest
 
     def __iter__(self) -> Turns:
         return self
 
     def __next__(self) -> int:
-        jobs = self._jobs
-        at = self._profile.next_turn(jobs, self._at, self._kinds, self._seconds, self._barred)
-        if at == len(jobs):
-            raise StopIteration
-        self._at = at + 1
-        return jobs[at]
+        if self._has_next():
+            return self._jobs[self._at - 1]
+        raise StopIteration
+
+    def _has_next(self) -> bool:
+        profile, table, jobs = self._profile, self._table, self._jobs
+        while self._at < len(jobs):
+            job = jobs[self._at]
+            self._at += 1
+            if self._barred and job in self._barred:
+                continue
+            claim = profile.reserved.get(job)
+            if claim is None:
+                return True
+            if self._starts is not None and claim.begin > profile.now:
+                number = job
+                if profile.move(claim, table.kind_of[number], table.duration_of[number], NEVER) < NEVER:
+                    self._starts[job] = claim.begin
+            if claim.begin <= profile.now:
+                return True
+        return False
 
 
 class CountedReservations:
@@ -116,10 +132,8 @@ class CountedReservations:
 
     def _begin(self, profile: Profile | None = None) -> None:
         """Begin on the present kinds and targets."""
-        supply, table = self._supply, self._supply.table
-        kinds: Any = supply.kinds()
-        self._kinds, self._kind, self._seconds = kinds, table.kinds, table.durations
-        self._profile = profile or supply.follow()
+        self._table, self._kinds = self._supply.table, self._supply.kinds()
+        self._profile = profile or self._supply.follow()
 
     def open(self, now: float) -> bool:
         """Come to the present; return False if something else took what was reserved."""
@@ -137,13 +151,13 @@ class CountedReservations:
         They are kept in the order in which they were made: an older promise counts more. Each keeps its
         targets, if it can; else it gets others at that time.
         """
-        profile, now = self._profile, self._supply.now
+        profile, table, now = self._profile, self._table, self._supply.now
         places, self._places = {**self._places, **self.places()}, {}
         for job in list(profile.reserved):
             profile.withdraw(job)
         kept = {}
         for job, start in starts.items():
-            kind, seconds, place = self._kind[job], self._seconds[job], places.get(job)
+            kind, seconds, place = table.kind_of[job], table.duration_of[job], places.get(job)
             begin = found = max(start, now)
             if place is not None and profile.has(kind, place, begin, end_of(begin, seconds)):
                 profile.put(kind, place)
@@ -157,7 +171,8 @@ class CountedReservations:
 
     def earliest(self, job: int, before: float = NEVER) -> float:
         """Return the first start before a time, or `NEVER`."""
-        return self._profile.earliest(self._kind[job], self._seconds[job], self._supply.now, before)
+        table = self._table
+        return self._profile.earliest(table.kind_of[job], table.duration_of[job], self._supply.now, before)
 
     def reserve(self, job: int, start: float) -> None:
         """Reserve the placement that was found last.
@@ -166,7 +181,7 @@ class CountedReservations:
         """
         now = self._supply.now
         begin = now if start == end_of(now, 0) else start
-        end = max(end_of(begin, self._seconds[job]), end_of(start, 0))
+        end = max(end_of(begin, self._table.duration_of[job]), end_of(start, 0))
         self._profile.reserve(job, start, end)
 
     def reserve_targets(self, job: int, start: float, until: float) -> None:  # noqa: ARG002
@@ -180,10 +195,9 @@ class CountedReservations:
         """Take back a reservation."""
         self._profile.withdraw(job)
 
-    def compress(self, jobs: list[int], barred: set[int]) -> Iterator[int]:
-        """Move reservations, in turn; yield jobs that have moved, are due, or have none."""
-        table = self._supply.table
-        return Turns(self._profile, jobs, table.kinds_array, table.durations_array, barred)
+    def turns(self, jobs: list[int], barred: set[int], starts: dict[int, float] | None) -> Iterator[int]:
+        """Yield jobs that are due or have no reservation, in turn; with `starts` reservations move."""
+        return Turns(self._profile, self._table, jobs, barred, starts)
 
     def start_of(self, job: int) -> float:
         """Return the start of a reservation."""
@@ -192,22 +206,23 @@ class CountedReservations:
 
     def could_now(self, job: int) -> bool:
         """Whether totals do not rule out that a job starts now."""
-        return self._profile.may_now(self._kind[job], self._seconds[job])
+        return self._profile.may_now(self._table.kind_of[job], self._table.duration_of[job])
 
     def begin(self, job: int) -> Selection | None:
         """Choose targets again if there was a reservation, and draw units on them."""
-        profile, kind, now = self._profile, self._kind[job], self._supply.now
+        profile, kind, now = self._profile, self._table.kind_of[job], self._supply.now
+        seconds = self._table.duration_of[job]
         mine = profile.reserved.get(job)
         if mine is not None:
-            if mine.begin > now and profile.move(job, kind, self._seconds[job], end_of(now, 0)) == NEVER:
+            if mine.begin > now and profile.move(mine, kind, seconds, end_of(now, 0)) == NEVER:
                 return None
             profile.withdraw(job)
-            if self.earliest(job, end_of(now, 0)) > now:
+            if profile.earliest(kind, seconds, now, end_of(now, 0)) > now:
                 return None
         if self._kinds.placed[kind]:
             return self._kinds.selection(kind, job) if profile.place(kind) else None
         # There are copies enough, and the matcher chooses among all that no reservation needs.
-        least = profile.least(now, end_of(now, self._seconds[job]))
+        least = profile.least(now, end_of(now, seconds))
         left = cast("CountedKinds", self._kinds).less(least)
         selection: Selection | None = self._supply.seek(job, left)
         return selection
@@ -215,7 +230,7 @@ class CountedReservations:
     def started(self, job: int) -> None:
         """Take what the job has claimed, unless the profile follows the claims."""
         if not self._follows:
-            self._profile.start(job, end_of(self._supply.now, self._seconds[job]))
+            self._profile.start(job, end_of(self._supply.now, self._table.duration_of[job]))
 
     def places(self) -> dict[int, Any]:
         """Return job → targets, copies on each, and units of each of their pools."""
@@ -226,7 +241,7 @@ class CountedReservations:
         """Reserve copies on given targets."""
         if not isinstance(place, tuple):
             return False
-        if not self._profile.put(self._kind[job], place):
+        if not self._profile.put(self._table.kind_of[job], place):
             return False
         self.reserve(job, start)
         return True

@@ -249,7 +249,7 @@ class Case:
             start, place = plain.earliest(
                 d, amount, seconds, plain.now, min(before, claim.begin), beside=name
             )
-            assert profile.move(name, kind, seconds, before) == start
+            assert profile.move(profile.reserved[name], kind, seconds, before) == start
             if start < inf:
                 end = max(start + seconds, nextafter(start, inf))
                 plain.take(name, start, end, d, place)

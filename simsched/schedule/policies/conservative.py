@@ -64,14 +64,15 @@ class Conservative:
         early = context.moved
         profile = self.profile(context)
         for job in self._turns(context, profile):
-            if job not in context.barred:  # its reservation, if it has one, is withdrawn at the next pass
-                self._visit(context, profile, job)
+            self._visit(context, profile, job)
+        if early or self.next_start <= context.now:
+            self.next_start = _first(self.starts)
         # A reservation behind a job of zero seconds begins a moment after now. The job may have ended.
         for job in self._due(_soon(context)):
             if job not in context.barred:
                 self._start(context, profile, job)
-        if self.next_start <= _soon(context) or early:
-            self.next_start = min(self.starts.values(), default=NEVER)
+        if self.next_start <= _soon(context):
+            self.next_start = _first(self.starts)
         context.wake = self._next_wake(context)
 
     def profile(self, context: PassContext) -> Reservations:
@@ -93,7 +94,7 @@ class Conservative:
             del self.starts[job]
         if not (profile.open(context.now) and holds) or self.next_start < context.now:
             self.starts = profile.restore(self.starts)
-            self.next_start = min(self.starts.values(), default=NEVER)
+            self.next_start = _first(self.starts)
         return profile
 
     def renew(self, *, forget: bool) -> None:
@@ -120,22 +121,20 @@ class Conservative:
         return [job for job, start in self.starts.items() if start <= now] if self.next_start <= now else []
 
     def _turns(self, context: PassContext, profile: Reservations) -> Iterable[int]:
-        """Return the jobs to look at, in turn: all of them, or only those for which something changed."""
+        """Yield, in turn, the jobs that are due or have no reservation; after early releases others move."""
         queue, now = context.queue, context.now
-        new, due = queue.new_jobs(), self.next_start <= now
         compresses = context.moved and self.compress != "none"
-        if not compresses and len(self.starts) + len(new) == len(queue):
-            # Every job but the new ones has a reservation, and none of these moves.
-            jobs = [job for job in queue if self.starts.get(job, now) <= now] if due else new
-            return self._arranged(context, jobs)
+        jobs, due = queue.new_jobs(), self.next_start <= now
+        reserved = len(self.starts) + len(jobs) == len(queue)  # every job but the new ones
         full = self.depth is not None and len(self.starts) >= self.depth
-        if full and not (due or context.moved or context.released or context.plan.overrun(now)):
-            return self._arranged(context, new)  # a job that did not fit then does not fit now
-        jobs = queue.listed()
-        if self.compress == "start":
+        # Without a change a job that did not fit then does not fit now.
+        settled = full and not (context.moved or context.released or context.plan.overrun(now))
+        if compresses or due or not (reserved or settled):
+            jobs = queue.listed()
+        if self.compress == "start" and (compresses or not reserved):
             jobs.sort(key=lambda job: self.starts.get(job, NEVER))
         jobs = self._arranged(context, jobs)
-        return profile.compress(jobs, context.barred) if compresses else jobs
+        return profile.turns(jobs, context.barred, self.starts if compresses else None)
 
     def _arranged(self, context: PassContext, jobs: list[int]) -> list[int]:  # noqa: ARG002
         """Return the jobs to look at in the order in which they get their turns."""
@@ -148,14 +147,13 @@ class Conservative:
     # -- one job --------------------------------------------------------------------------------
 
     def _visit(self, context: PassContext, profile: Reservations, job: int) -> None:
-        """Reserve for a job without a reservation, note if another moved, and start the job if it is due."""
-        if job in self.starts:
-            self._note(job, profile.start_of(job))
-        elif self._may_reserve(context, job):
-            self._reserve(context, profile, job)
-        elif profile.earliest(job, end_of(context.now, 0)) < NEVER:
-            self._start(context, profile, job)
-            return
+        """Reserve for a job without a reservation, and start it if it is due."""
+        if job not in self.starts:
+            if self._may_reserve(context, job):
+                self._reserve(context, profile, job)
+            elif profile.earliest(job, end_of(context.now, 0)) < NEVER:
+                self._start(context, profile, job)
+                return
         if self.starts.get(job, NEVER) <= context.now:
             self._start(context, profile, job)
 
@@ -164,17 +162,14 @@ class Conservative:
         start = profile.earliest(job)
         if start < NEVER:
             profile.reserve(job, start)
-            self._note(job, start)
+            self.starts[job] = start
+            self.next_start = min(self.next_start, start)
             self._promise(context, job, start)
 
     def _promise(self, context: PassContext, job: int, start: float) -> None:
         """Promise a job to start by a time, in seconds; a plan by predictions promises nothing."""
         if not context.predicts:
             context.promised.append((job, start))
-
-    def _note(self, job: int, start: float) -> None:
-        self.starts[job] = start
-        self.next_start = min(self.next_start, start)
 
     def _start(self, context: PassContext, profile: Reservations, job: int) -> None:
         """Start a job for which there are resources now, in the present beside all reservations.
@@ -191,6 +186,14 @@ class Conservative:
                 self._reserve(context, profile, job)
         elif context.start(job, selection, backfilled=context.queue.first != job):
             profile.started(job)
+
+
+def _first(starts: dict[int, float]) -> float:
+    """Return the first of some starts."""
+    first = NEVER
+    for start in starts.values():
+        first = min(first, start)
+    return first
 
 
 def _soon(context: PassContext) -> float:

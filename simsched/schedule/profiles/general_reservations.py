@@ -209,15 +209,17 @@ class GeneralReservations:
         """Take back a reservation."""
         self._unbook(job, self._gaps.pop(job))
 
-    def compress(self, jobs: list[int], barred: set[int]) -> Iterator[int]:
-        """Move reservations, in turn; yield jobs that have moved, are due, or have none."""
+    def turns(self, jobs: list[int], barred: set[int], starts: dict[int, float] | None) -> Iterator[int]:
+        """Yield jobs that are due or have no reservation, in turn; with `starts` reservations move."""
+        now = self._supply.now
         for job in jobs:
             if job in barred:
                 continue
             gap = self._gaps.get(job)
-            if gap is not None and gap.start > self._supply.now and not self._move(job, gap):
-                continue
-            yield job
+            if starts is not None and gap is not None and gap.start > now and self._move(job, gap):
+                starts[job] = self._gaps[job].start
+            if gap is None or self._gaps[job].start <= now:
+                yield job
 
     def _move(self, job: int, gap: Gap) -> bool:
         """Move a reservation to an earlier gap, if there is one."""

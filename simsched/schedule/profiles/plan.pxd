@@ -23,3 +23,4 @@ cdef class Plan:
     cpdef claim(self, job, selection, end)
     @cython.locals(at=cython.Py_ssize_t, ends=list, jobs=list)
     cpdef release(self, job)
+    cpdef bint overrun(self, double now) except -1
