@@ -253,16 +253,27 @@ def goodput(jobs: Table, capacity: float, window: Window | None = None) -> float
     The work that checkpoints kept of earlier attempts is good as well, with the job; the time in which
     checkpoints are written and read is not.
     """
-    good = jobs[worth(jobs) == "good"]
-    found = utilisation(good, capacity, window=window or span(jobs))
-    if "saved" not in good:
-        return found
+    return goodput_and_cut_share(jobs, capacity, window)[0]
+
+
+def cut_share(jobs: Table, capacity: float, window: Window | None = None) -> float:
+    """Return the utilisation by jobs that the run ended at their limit and the trace completed (`worth`)."""
+    return goodput_and_cut_share(jobs, capacity, window)[1]
+
+
+def goodput_and_cut_share(jobs: Table, capacity: float, window: Window | None = None) -> tuple[float, float]:
+    """Return `goodput` and `cut_share`; the worth of each job is found once."""
     low, high = window or span(jobs)
+    of = np.asarray(worth(jobs))
+    good, cut = jobs[of == "good"], jobs[of == "cut"]
+    found, cut_found = (utilisation(part, capacity, window=(low, high)) for part in (good, cut))
+    if "saved" not in good:
+        return found, cut_found
     done = ran(good)
     end = floats(done, "end")
     inside = (end > low) & (end <= high)
     more = (floats(done, "saved") - floats(done, "overhead"))[inside] * np.asarray(size(done))[inside]
-    return found + _share(float(np.nansum(more)), capacity * (high - low))
+    return found + _share(float(np.nansum(more)), capacity * (high - low)), cut_found
 
 
 def badput(jobs: Table, capacity: float, window: Window | None = None) -> float:
@@ -272,11 +283,6 @@ def badput(jobs: Table, capacity: float, window: Window | None = None) -> float:
     of the timeline's utilisation, and ``badput`` of a summary includes them.
     """
     return utilisation(jobs[worth(jobs) == "bad"], capacity, window=window or span(jobs))
-
-
-def cut_share(jobs: Table, capacity: float, window: Window | None = None) -> float:
-    """Return the utilisation by jobs that the run ended at their limit and the trace completed (`worth`)."""
-    return utilisation(jobs[worth(jobs) == "cut"], capacity, window=window or span(jobs))
 
 
 def area_weighted_response(jobs: Table) -> float:
