@@ -30,7 +30,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from simsched.report.columns import HELD
 from simsched.report.metrics.causes import by_cause
@@ -39,6 +38,7 @@ from simsched.report.metrics.plain_columns import column, floats, known, objects
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    import numpy.typing as npt
     import pandas as pd
 
     from simsched.arrays import Floats
@@ -400,7 +400,8 @@ def describe(values: Any, percentiles: Sequence[float] = PERCENTILES) -> dict[st
     names = [f"p{p:g}" for p in percentiles]
     if not len(finite):
         return {"count": 0.0, **dict.fromkeys(["mean", "std", "min", *names, "max"], float("nan"))}
-    quantiles = np.percentile(finite, list(percentiles))
+    places = np.asarray(percentiles) / 100 * (len(finite) - 1)
+    quantiles = np.interp(places, np.arange(len(finite)), np.sort(finite))
     spread = float(finite.std(ddof=1)) if len(finite) > 1 else 0.0
     shown = dict(zip(names, map(float, quantiles), strict=True))
     low, mean, high = float(finite.min()), float(finite.mean()), float(finite.max())
