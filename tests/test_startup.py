@@ -81,6 +81,7 @@ def test_a_run_of_counts_imports_only_what_it_uses(tmp_path):
     ours = {"numpy", "simpy", "duckdb", "msgspec", "importlib.metadata"}
     assert modules & HEAVY == ours | of_networkx | its_own
     needless = {"formats.machines.read", "graph.build.networkx_graph", "schedule.graph_supply"}
+    needless |= {"match.explain.suggestions", "formats.cluster.treepool", "formats.machines.slurm.notation"}
     needless |= {"match.explain.explanation", "workload.readers.sacct", "workload.transforms.steps"}
     assert {f"simsched.{name}" for name in needless} & modules == set()
 

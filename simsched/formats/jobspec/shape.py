@@ -30,8 +30,6 @@ from simsched.formats.text.immutable import FrozenDict
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from simsched.formats.jobspec.jobspec import Jobspec
-
 
 MAX_VALUE_LEVELS = 50
 """Levels that objects and arrays in braces may nest."""
@@ -479,17 +477,17 @@ NAMED = 3
 """Shapes that a note names at most."""
 
 
-def notes_on_sharing(jobspecs: Iterable[Jobspec], noun: str) -> Iterator[str]:
+def notes_on_sharing(requests: Iterable[tuple[ResourceVertex, ...]], noun: str) -> Iterator[str]:
     """Yield one sentence if some requests claim nothing, with the shapes that would claim the same (M4)."""
     number = 0
     found: Counter[tuple[ResourceVertex, ...]] = Counter()
-    known: dict[int, tuple[Jobspec, bool]] = {}  # jobs of one log share their jobspecs
-    for jobspec in jobspecs:
+    known: dict[int, tuple[tuple[ResourceVertex, ...], bool]] = {}  # jobs of one log share their requests
+    for resources in requests:
         number += 1
-        if id(jobspec) not in known:
-            known[id(jobspec)] = jobspec, claims(jobspec.resources)
-        if not known[id(jobspec)][1]:
-            found[jobspec.resources] += 1
+        if id(resources) not in known:
+            known[id(resources)] = resources, claims(resources)
+        if not known[id(resources)][1]:
+            found[resources] += 1
     if found:
         words = [
             f"{format_shape(claiming(resources))} instead of {format_shape(resources)} ({times:,})"

@@ -43,7 +43,7 @@ def notes_on_rules(options: Mapping[str, Any], workload: Workload) -> Iterator[s
     if options.get("think_times") == "honour" and all(job.preceding is None for job in workload.jobs):
         yield f"think times: no job has a preceding job (expected {OF_USERS})"
     if not find_policy(options.get("match_policy") or "first").whole_nodes:
-        yield from notes_on_sharing((job.jobspec for job in workload.jobs), "job")
+        yield from notes_on_sharing((job.jobspec.resources for job in workload.jobs), "job")
     parts = {key: options[key] for key in ("limits", "queues", "priority", "order") if options.get(key)}
     if "limits" not in parts and "priority" not in parts:
         return

@@ -83,7 +83,7 @@ def theirs(monkeypatch, tmp_path):
     points = EntryPoints(
         EntryPoint(name, f"theirs:{attr}", group) for group, of in POINTS.items() for name, attr in of.items()
     )
-    monkeypatch.setattr("importlib.metadata.entry_points", lambda **of: points.select(**of))
+    monkeypatch.setattr("importlib.metadata.entry_points", points.select)
     policies._plugged_in.cache_clear()
     yield module
     policies._plugged_in.cache_clear()
