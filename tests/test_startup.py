@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from importlib.metadata import version
 
 import pytest
 
@@ -75,12 +74,11 @@ def test_a_run_of_counts_imports_only_what_it_uses(tmp_path):
     log.write_text("".join(f"{n} {n} -1 9 3 -1 -1 3 9 -1 1 1 1 -1 1 -1 -1 -1\n" for n in range(1, 5)))
     arguments = ["run", str(machine), str(log), "-o", str(tmp_path / "run"), "--quiet"]
     modules = imported_by(f"from simsched.cli import main\nassert main({arguments!r}) == 0")
-    # Before 2.0, DuckDB itself imports pandas where it is given texts.
-    its_own = {"pandas"} if int(version("duckdb").split(".")[0]) < 2 else set()
     of_networkx = {"networkx", "xml.etree.ElementTree"}
     ours = {"numpy", "simpy", "duckdb", "msgspec", "importlib.metadata"}
-    assert modules & HEAVY == ours | of_networkx | its_own
+    assert modules & HEAVY == ours | of_networkx
     needless = {"formats.machines.read", "graph.build.networkx_graph", "schedule.graph_supply"}
+    needless |= {"match.explain.suggestions", "formats.cluster.treepool", "formats.machines.slurm.notation"}
     needless |= {"match.explain.explanation", "workload.readers.sacct", "workload.transforms.steps"}
     assert {f"simsched.{name}" for name in needless} & modules == set()
 

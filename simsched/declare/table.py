@@ -228,7 +228,7 @@ def fields_of(cls: type[Declared]) -> dict[str, DeclaredField]:
             if one.default_factory is not msgspec.NODEFAULT:
                 default = one.default_factory()
             kind = replace(kind, optional=default is None and cls.nullable)
-            if default is not None and NoneType in get_args(types_of(cls)[one.name]):
+            if default is not None and NoneType in get_args(_type_of(one.type)):
                 kind = or_null(kind)
             found[one.encode_name] = DeclaredField(
                 one.name, one.encode_name, kind, default, texts.get(one.name, "")
@@ -255,10 +255,11 @@ def given_in(cls: type[Declared]) -> ValueKind:
 @cache
 def types_of(cls: type[msgspec.Struct]) -> dict[str, Any]:
     """Return name → type of the fields of a struct, without their kinds."""
-    hints = {one.name: one.type for one in msgspec.structs.fields(cls)}
-    return {
-        name: get_args(hint)[0] if get_origin(hint) is Annotated else hint for name, hint in hints.items()
-    }
+    return {one.name: _type_of(one.type) for one in msgspec.structs.fields(cls)}
+
+
+def _type_of(hint: Any) -> Any:
+    return get_args(hint)[0] if get_origin(hint) is Annotated else hint
 
 
 ENTRY = re.compile(r"^(\w+(?:, \w+)*) : (.*(?:\n +.*)*)", re.MULTILINE)

@@ -233,10 +233,12 @@ def _default(value: Any) -> str:
 def _points(group: str) -> Mapping[str, EntryPoint]:
     import importlib.metadata
 
-    return _scanned(group, tuple(sys.path), importlib.metadata.entry_points)
+    return _scanned(tuple(sys.path), importlib.metadata.entry_points).get(group, {})
 
 
 @cache
-def _scanned(group: str, _path: tuple[str, ...], entry_points: Any) -> dict[str, EntryPoint]:
-    """Return the entry points of a group; a search of all installed packages takes milliseconds."""
-    return {point.name: point for point in entry_points(group=group)}
+def _scanned(_path: tuple[str, ...], entry_points: Any) -> dict[str, dict[str, EntryPoint]]:
+    """Return our entry points by group; a search of all installed packages takes milliseconds."""
+    points = entry_points()
+    ours = [group for group in points.groups if group.startswith("simsched.")]
+    return {group: {point.name: point for point in points.select(group=group)} for group in ours}

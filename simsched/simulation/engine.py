@@ -205,8 +205,8 @@ class Engine:
         self.on: Any = Heard()
         self.suspended: dict[int, float] = {}
         self.predictions = predictions_of(config.predictor, prepared.table, prepared.runtimes)
-        calendar, rng = Calendar(closures), np.random.default_rng(config.seed)
-        self.queues: QueueGroups = QueueGroups(prepared, self.plan, config, calendar, rng, self.predictions)
+        calendar = Calendar(closures)
+        self.queues: QueueGroups = QueueGroups(prepared, self.plan, config, calendar, self.predictions)
         self.progress = RunProgress([])
         self.take_place(0)
         self.stopped = False

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
+from simsched.match.policies.policy import find_policy
 from simsched.schedule.orders.fair_share import FairShare
 from simsched.schedule.orders.multifactor import Multifactor
 from simsched.schedule.orders.order import job_order
@@ -146,7 +147,6 @@ class QueueGroups:
         plan: Plan,
         config: RunConfig,
         calendar: Calendar,
-        rng: np.random.Generator,
         predictions: Predictions | None = None,
     ) -> None:
         self._prepared = prepared
@@ -163,6 +163,8 @@ class QueueGroups:
         self.groups: list[QueueGroup] = []
         self.priority = None if prepared.priority is None else Multifactor(prepared.priority, prepared.table)
         """The order ``multifactor``, which all groups share; None under any other order."""
+        steady = find_policy(config.match_policy).is_steady
+        rng = None if steady else np.random.default_rng(config.seed)  # numpy.random takes 6 ms to import
         for _ in range(1 if admission is None else admission.group_count):
             queue = WaitingQueue(prepared.table, self.priority or job_order(config.order))
             context = PassContext(planned, plan, queue, config.match_policy, rng, calendar)

@@ -190,9 +190,9 @@ def note_clusters(refused: Iterable[NamedRequest], hint: str) -> None:
 
 def note_sharing(requests: Iterable[NamedRequest]) -> None:
     """Note requests that claim nothing, and the shapes that would."""
-    from simsched.match.explain.suggestions import notes_on_sharing
+    from simsched.formats.jobspec.shape import notes_on_sharing
 
-    for text in notes_on_sharing((request.jobspec for request in requests), "request"):
+    for text in notes_on_sharing((request.jobspec.resources for request in requests), "request"):
         note(text)
 
 

@@ -271,8 +271,7 @@ _ACCTMGR = (
     r"(?=[^\n]*[|,;\t^~])(?=[^\n]*\b(?:Name|Account)\b)(?![^\n]*\b(?:submit|job_?id|start))[^\n]*"
     r"\b(?:GrpTRES|GrpJobs|UsageFactor|GraceTime|Preempt\w*|(?<=(?<![a-z])Name\|)Priority|Max(?:TRES|Jobs|Wall)\w*)\b"
 )
-_STARTS = re.compile(
-    rf"""
+_STARTS = rf"""
       (?P<config>[ \t]*+Configuration\ data\ as\ of\b)
     | (?P<nothing>No\ (?:\w+\ )?(?:reservation|node|partition|license|job)s?\ in\ the\ system)
     | (?P<job>[ \t]*+JobId=\d)
@@ -286,9 +285,7 @@ _STARTS = re.compile(
     | (?P<qmgr>[ \t]*+(?:create|set|unset)[ \t]+(?:queue|server|node|hook|sched|resource)\b)
     | (?P<list>(?=[^\n]*[ \t](?:NCORES|LIST)\b){_COLUMNS})
     | (?P<status>{_COLUMNS})
-    """,
-    re.VERBOSE | re.IGNORECASE,
-)
+    """
 _KIND_OF = {
     "config": SCONTROL, "nothing": SCONTROL, "job": SCONTROL_JOBS, "scontrol": SCONTROL,
     "switch": TOPOLOGY_CONF, "include": SLURM_CONF, "dump": SACCTMGR_DUMP, "sacctmgr": SACCTMGR,
@@ -396,6 +393,7 @@ def _units(text: str) -> Iterator[_Unit]:
     """Yield the units of a text, line by line; all lines of the text are in them, in their order."""
     lines = text.split("\n")
     is_printed = _PRINTED.search(text) is not None
+    starts = re.compile(_STARTS, re.VERBOSE | re.IGNORECASE)  # here: it takes 3 ms
     unit, fresh, config = _Unit("", []), True, False
     for at, line in enumerate(lines):
         bare = line.strip()
@@ -403,7 +401,7 @@ def _units(text: str) -> Iterator[_Unit]:
             unit.lines.append(line)
             fresh = fresh or not bare
             continue
-        start = _STARTS.match(line)
+        start = starts.match(line)
         name = (start.lastgroup or "") if start else ""
         if not name and at + 1 < len(lines) and line[0] not in " \t" and _PBS_VALUE.match(lines[at + 1]):
             name = "pbsnode" if " " not in bare else name

@@ -9,7 +9,6 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from simsched.errors import ClusterError, LimitError
-from simsched.formats.cluster.treepool import MEMORY_UNIT
 from simsched.formats.rfc.idset import Idset
 from simsched.formats.text.excerpts import has_control
 from simsched.garbage import collector_paused
@@ -215,6 +214,8 @@ def _domain(domain: Domain, parent: str, numbering: _Numbering) -> Iterator[tupl
         if mine:
             yield f"{parent}/{kind}", parent, _pool(kind, mine, numbering.names)
     if domain.memory is not None:
+        from simsched.formats.cluster.treepool import MEMORY_UNIT
+
         memory = numbered("memory", size=domain.memory, unit=MEMORY_UNIT)
         yield f"{parent}/memory", parent, memory
     for number, device in enumerate(domain.storage):

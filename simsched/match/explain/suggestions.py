@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -12,7 +11,6 @@ import numpy as np
 from simsched.errors import SimschedError
 from simsched.formats.jobspec.shape import format_shape
 from simsched.formats.jobspec.validation_rules import KEY
-from simsched.formats.jobspec.vertex import claiming, claims
 from simsched.formats.rfc import constraint as rfc31
 from simsched.formats.rfc.count import Count
 from simsched.match.explain.reasons import Suggestion, clock
@@ -22,7 +20,7 @@ from simsched.match.search.counts import EVERYWHERE, copies_of
 from simsched.match.search.select import can_match
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator
 
     from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.formats.jobspec.vertex import ResourceVertex
@@ -31,8 +29,6 @@ if TYPE_CHECKING:
     from simsched.match.requests.request import Need, Request
     from simsched.match.state.availability import Availability
 
-SHAPES = 3
-"""Shapes that a note names at most."""
 TRIED = 8
 """Vertices of a request that are tried with a smaller count."""
 
@@ -300,28 +296,3 @@ def named_part(part: Constraint) -> str:
     if isinstance(part, rfc31.Properties) and len(part.names) == 1:
         return f"the property {part.names[0]}"
     return f"the constraint {part}"
-
-
-def notes_on_sharing(jobspecs: Iterable[Jobspec], noun: str) -> Iterator[str]:
-    """Yield one sentence if some requests claim nothing, with the shapes that would claim the same (M4)."""
-    number = 0
-    found: Counter[tuple[ResourceVertex, ...]] = Counter()
-    known: dict[int, tuple[Jobspec, bool]] = {}  # jobs of one log share their jobspecs
-    for jobspec in jobspecs:
-        number += 1
-        if id(jobspec) not in known:
-            known[id(jobspec)] = jobspec, claims(jobspec.resources)
-        if not known[id(jobspec)][1]:
-            found[jobspec.resources] += 1
-    if found:
-        words = [
-            f"{format_shape(claiming(resources))} instead of {format_shape(resources)} ({times:,})"
-            for resources, times in found.most_common(SHAPES)
-        ]
-        more, total = len(found) - SHAPES, found.total()
-        which = f"{total:,} of {number:,} {noun}{'s' * (number > 1)} claim{'s' * (total == 1)} nothing"
-        rest = f" and {more:,} more shape{'s' * (more > 1)}" if more > 0 else ""
-        yield (
-            f"{which} exclusively, so others may get the same resources at the same time; "
-            f"to claim: {', '.join(words)}{rest}"
-        )

@@ -12,12 +12,13 @@ References
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from simsched.report.metrics.metrics import measured, ran
-from simsched.report.metrics.plain_columns import known, objects
+from simsched.report.metrics.metrics import bounded_slowdown, ran
+from simsched.report.metrics.plain_columns import objects
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,13 +43,14 @@ def jain_of_users(jobs: Table) -> float:
 
     Jobs of unknown users are ignored.
     """
-    done = measured(jobs)
-    of_user = known(objects(done, "user"))
-    users = list(map(str, objects(done, "user")[of_user]))
-    number = {name: at for at, name in enumerate(sorted(set(users)))}
-    places = np.fromiter(map(number.__getitem__, users), np.int64, len(users))
-    sums = np.bincount(places, np.asarray(done["bounded_slowdown"])[of_user], len(number))
-    return jain(sums / np.bincount(places, minlength=len(number)))
+    done = ran(jobs)
+    users = objects(done, "user").tolist()
+    distinct = sorted(name for name in set(users) if isinstance(name, str))
+    number = {name: at for at, name in enumerate(distinct)}
+    places = np.fromiter(map(number.get, users, repeat(-1)), np.int64, len(users))
+    of_user = places >= 0
+    sums = np.bincount(places[of_user], np.asarray(bounded_slowdown(done))[of_user], len(number))
+    return jain(sums / np.bincount(places[of_user], minlength=len(number)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from simsched.report.columns import HELD
 from simsched.report.metrics.causes import by_cause
@@ -39,6 +38,7 @@ from simsched.report.metrics.plain_columns import column, floats, known, objects
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    import numpy.typing as npt
     import pandas as pd
 
     from simsched.arrays import Floats
@@ -253,16 +253,27 @@ def goodput(jobs: Table, capacity: float, window: Window | None = None) -> float
     The work that checkpoints kept of earlier attempts is good as well, with the job; the time in which
     checkpoints are written and read is not.
     """
-    good = jobs[worth(jobs) == "good"]
-    found = utilisation(good, capacity, window=window or span(jobs))
-    if "saved" not in good:
-        return found
+    return goodput_and_cut_share(jobs, capacity, window)[0]
+
+
+def cut_share(jobs: Table, capacity: float, window: Window | None = None) -> float:
+    """Return the utilisation by jobs that the run ended at their limit and the trace completed (`worth`)."""
+    return goodput_and_cut_share(jobs, capacity, window)[1]
+
+
+def goodput_and_cut_share(jobs: Table, capacity: float, window: Window | None = None) -> tuple[float, float]:
+    """Return `goodput` and `cut_share`; the worth of each job is found once."""
     low, high = window or span(jobs)
+    of = np.asarray(worth(jobs))
+    good, cut = jobs[of == "good"], jobs[of == "cut"]
+    found, cut_found = (utilisation(part, capacity, window=(low, high)) for part in (good, cut))
+    if "saved" not in good:
+        return found, cut_found
     done = ran(good)
     end = floats(done, "end")
     inside = (end > low) & (end <= high)
     more = (floats(done, "saved") - floats(done, "overhead"))[inside] * np.asarray(size(done))[inside]
-    return found + _share(float(np.nansum(more)), capacity * (high - low))
+    return found + _share(float(np.nansum(more)), capacity * (high - low)), cut_found
 
 
 def badput(jobs: Table, capacity: float, window: Window | None = None) -> float:
@@ -272,11 +283,6 @@ def badput(jobs: Table, capacity: float, window: Window | None = None) -> float:
     of the timeline's utilisation, and ``badput`` of a summary includes them.
     """
     return utilisation(jobs[worth(jobs) == "bad"], capacity, window=window or span(jobs))
-
-
-def cut_share(jobs: Table, capacity: float, window: Window | None = None) -> float:
-    """Return the utilisation by jobs that the run ended at their limit and the trace completed (`worth`)."""
-    return utilisation(jobs[worth(jobs) == "cut"], capacity, window=window or span(jobs))
 
 
 def area_weighted_response(jobs: Table) -> float:
@@ -394,7 +400,8 @@ def describe(values: Any, percentiles: Sequence[float] = PERCENTILES) -> dict[st
     names = [f"p{p:g}" for p in percentiles]
     if not len(finite):
         return {"count": 0.0, **dict.fromkeys(["mean", "std", "min", *names, "max"], float("nan"))}
-    quantiles = np.percentile(finite, list(percentiles))
+    places = np.asarray(percentiles) / 100 * (len(finite) - 1)
+    quantiles = np.interp(places, np.arange(len(finite)), np.sort(finite))
     spread = float(finite.std(ddof=1)) if len(finite) > 1 else 0.0
     shown = dict(zip(names, map(float, quantiles), strict=True))
     low, mean, high = float(finite.min()), float(finite.mean()), float(finite.max())

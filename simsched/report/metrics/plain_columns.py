@@ -41,7 +41,7 @@ class PlainColumns:
     def __getitem__(self, key: Any) -> Any:
         """Return the column of a name, or the rows for which an array of booleans is true."""
         if not isinstance(key, str):
-            return PlainColumns({}, self, key)
+            return self if key.all() else PlainColumns({}, self, key)
         if key not in self._arrays and self._base is not None:
             self._arrays[key] = self._base[key][self._rows]
         return self._arrays[key]

@@ -448,7 +448,8 @@ class Kinds:
     def why_never(self, request: Request, idle: Availability) -> str:
         """Return why a request is not matched even on the idle cluster; an empty text if it is matched."""
         try:
-            if select(request, idle, self.policy, np.random.default_rng(0)) is not None:
+            draws = None if self.policy.is_steady else np.random.default_rng(0)
+            if select(request, idle, self.policy, draws) is not None:
                 return ""
         except SearchLimitError as error:
             return f"undecided: {error}"

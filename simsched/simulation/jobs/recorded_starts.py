@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from simsched.errors import ConfigError, SimschedError
-from simsched.formats.machines.slurm.notation import node_names
 from simsched.formats.rfc.idset import Idset
 
 if TYPE_CHECKING:
@@ -86,6 +85,8 @@ def _targets(nodelist: str, index: Index) -> tuple[Integers, tuple[str, ...]]:
     A list of plain numbers names ranks, as programs write that number the nodes, unless the hosts of the
     machine are numbers.  A text that is not a list of hosts is one host that the machine does not have.
     """
+    from simsched.formats.machines.slurm.notation import node_names
+
     of_host = index.ordinal_of_host
     try:
         hosts = node_names(nodelist)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import did_you_mean, nearest
+from simsched.formats.jobspec.shape import notes_on_sharing
 from simsched.formats.rfc.constraint import gpu_type_of
-from simsched.match.explain.suggestions import notes_on_sharing
 from simsched.match.policies.policy import find_policy
 from simsched.schedule.orders.priority_rules import NamedNumbers
 from simsched.simulation.limits.limit_rules import GPU_TYPE
@@ -43,7 +43,7 @@ def notes_on_rules(options: Mapping[str, Any], workload: Workload) -> Iterator[s
     if options.get("think_times") == "honour" and all(job.preceding is None for job in workload.jobs):
         yield f"think times: no job has a preceding job (expected {OF_USERS})"
     if not find_policy(options.get("match_policy") or "first").whole_nodes:
-        yield from notes_on_sharing((job.jobspec for job in workload.jobs), "job")
+        yield from notes_on_sharing((job.jobspec.resources for job in workload.jobs), "job")
     parts = {key: options[key] for key in ("limits", "queues", "priority", "order") if options.get(key)}
     if "limits" not in parts and "priority" not in parts:
         return

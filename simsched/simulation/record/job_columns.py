@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from itertools import chain
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +11,7 @@ import numpy as np
 from simsched.simulation.record.recorder import DROPPED, PENDING, RESULTS, RUNNING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.simulation.record.recorder import Recorder
@@ -20,86 +19,93 @@ if TYPE_CHECKING:
 
 NAN = float("nan")
 UNLIMITED = float("inf")
+MISSING = {"f": NAN, "i": 0, "b": False, "O": None}
+"""What a column has for a record that was dropped, by the kind of its values."""
 
 
 def job_columns(workload: Workload, recorder: Recorder) -> dict[str, Any]:
     """Return the table of jobs: those of the workload in submit order, then the dropped records."""
     jobs = workload.jobs
-    # a skipped record was a job; steps and summary lines are not
-    dropped = [one for one in workload.skipped if one.id is not None or one.submit is not None or one.where]
-    more = len(dropped)
-    start, end = _times(recorder.start, more), _times(recorder.end, more)
-    nodes, cores, gpus, slots = (np.array(each + [0] * more, dtype=np.int64) for each in recorder.counts)
-    codes = np.fromiter(recorder.result + [DROPPED] * more, np.int64)
-    reasons = [*map(recorder.reasons.get, range(len(jobs))), *(skip.reason for skip in dropped)]
-    shapes = _shapes(jobs)
-    submit = _floats([job.submit for job in jobs] + [skip.submit for skip in dropped])
-    wait = _floats([job.wait for job in jobs] + [None] * more)
-    # columns that a workload without such values does not have
-    optional: dict[str, tuple[list[Any], Callable[[list[Any]], Any]]] = {
-        "recorded_energy": ([job.energy for job in jobs], _floats),
-        "array_task": ([None if job.array_task is None else str(job.array_task) for job in jobs], _texts),
-        "depends": ([",".join(map(str, job.dependencies)) or None for job in jobs], _texts),
-    }
-    return {
-        "id": _texts(
-            [*map(str, recorder.ids)] + [str(skip.where if skip.id is None else skip.id) for skip in dropped]
-        ),
-        **{
-            name: _texts([*map(attrgetter(name), jobs), *[None] * more])
-            for name in ("name", "user", "bank", "queue")
-        },
-        "urgency": np.fromiter(chain(map(attrgetter("urgency"), jobs), [16] * more), np.int32),
+    eligible, start, end, promised = (
+        np.array(times, dtype=np.float64)
+        for times in (recorder.eligible, recorder.start, recorder.end, recorder.promised)
+    )
+    nodes, cores, gpus, slots = (np.array(each, dtype=np.int64) for each in recorder.counts)
+    reasons = np.full(len(jobs), None, dtype=object)
+    for job, reason in recorder.reasons.items():
+        reasons[job] = reason
+    submit = np.fromiter(map(attrgetter("submit"), jobs), np.float64, len(jobs))
+    wait = _floats(jobs, "wait")
+    columns = {
+        "id": _texts(map(str, recorder.ids)),
+        **{name: _texts([*map(attrgetter(name), jobs)]) for name in ("name", "user", "bank", "queue")},
+        "urgency": np.fromiter(map(attrgetter("urgency"), jobs), np.int32, len(jobs)),
         "submit": submit,
-        "eligible": _times(recorder.eligible, more),
+        "eligible": eligible,
         "start": start,
         "wait": start - submit,
         "end": end,
-        "duration": _times([UNLIMITED if job.duration is None else job.duration for job in jobs], more),
+        "duration": _floats(jobs, "duration", UNLIMITED),
         "runtime": end - start,
         "nodes": nodes.astype(np.int32),
         "cores": cores,
         "gpus": gpus,
         "slots": slots,
-        "procs": _floats([job.procs for job in jobs] + [None] * more),
-        "result": np.array(RESULTS, dtype=object)[codes],
-        "reason": _texts(reasons),
-        "backfilled": np.array(recorder.backfilled + bytes(more), dtype=np.bool_),
-        "promised": _times(recorder.promised, more),
-        "shape": _texts(shapes + [None] * more),
-        "recorded_state": _texts([job.status for job in jobs] + [None] * more),
+        "procs": _floats(jobs, "procs"),
+        "result": np.array(RESULTS, dtype=object)[np.array(recorder.result, dtype=np.int64)],
+        "reason": reasons,
+        "backfilled": np.array(recorder.backfilled, dtype=np.bool_),
+        "promised": promised,
+        "shape": _shapes(jobs),
+        "recorded_state": _texts([job.status for job in jobs]),
         "recorded_start": submit + wait,
         "recorded_wait": wait,
-        **{
-            name: column(values + [None] * more)
-            for name, (values, column) in optional.items()
-            if values.count(None) < len(jobs)
-        },
     }
+    # columns that a workload without such values does not have
+    if any(job.energy is not None for job in jobs):
+        columns["recorded_energy"] = _floats(jobs, "energy")
+    tasks = [None if job.array_task is None else str(job.array_task) for job in jobs]
+    depends = [",".join(map(str, job.dependencies)) if job.dependencies else None for job in jobs]
+    for name, texts in (("array_task", tasks), ("depends", depends)):
+        if texts.count(None) < len(jobs):
+            columns[name] = _texts(texts)
+    return _with_dropped(columns, workload)
 
 
-def _texts(values: Sequence[str | None]) -> Any:
-    column = np.empty(len(values), dtype=object)
-    column[:] = values
-    return column
+def _with_dropped(columns: dict[str, Any], workload: Workload) -> dict[str, Any]:
+    """Return the columns with a row for each record that was dropped."""
+    # a skipped record was a job; steps and summary lines are not
+    dropped = [one for one in workload.skipped if one.id is not None or one.submit is not None or one.where]
+    if not dropped:
+        return columns
+    known: dict[str, list[Any]] = {
+        "id": [str(skip.where if skip.id is None else skip.id) for skip in dropped],
+        "urgency": [16] * len(dropped),
+        "submit": [NAN if skip.submit is None else skip.submit for skip in dropped],
+        "result": [RESULTS[DROPPED]] * len(dropped),
+        "reason": [skip.reason for skip in dropped],
+    }
+    rows = {name: known.get(name, [MISSING[of.dtype.kind]] * len(dropped)) for name, of in columns.items()}
+    return {name: np.concatenate((of, np.array(rows[name], dtype=of.dtype))) for name, of in columns.items()}
 
 
-def _times(values: list[float], more: int) -> Any:
-    """Return a column of numbers, and `more` rows without one; floats take a sixth of `_floats`."""
-    return np.fromiter(values + [NAN] * more, np.float64)
+def _texts(values: Iterable[str | None]) -> Any:
+    return np.fromiter(values, object)
 
 
-def _floats(values: Sequence[float | None]) -> Any:
-    # NumPy makes NaN of None, too, but takes five times as long.
-    return np.fromiter([NAN if value is None else value for value in values], np.float64)
+def _floats(jobs: Sequence[Job], name: str, missing: float = NAN) -> Any:
+    # NumPy makes NaN of None, too, but takes twice as long where there are many.
+    return np.fromiter(
+        [missing if value is None else value for value in map(attrgetter(name), jobs)], np.float64
+    )
 
 
-def _shapes(jobs: Sequence[Job]) -> list[str | None]:
+def _shapes(jobs: Sequence[Job]) -> Any:
     """Return each job's request as a shape; resources that are one object are converted once."""
     specs = [job.jobspec for job in jobs]
     ids = [id(spec.resources) for spec in specs]
     known = {key: _shape_of(spec) for key, spec in dict(zip(ids, specs, strict=True)).items()}
-    return list(map(known.__getitem__, ids))
+    return _texts(map(known.__getitem__, ids))
 
 
 def _shape_of(jobspec: Jobspec) -> str | None:

@@ -399,7 +399,8 @@ def plugged(monkeypatch):
             SimpleNamespace(name=name, value=f"package:{name}", load=lambda value=value: load_of(value))
             for name, value in found.items()
         ]
-        monkeypatch.setattr("importlib.metadata.entry_points", lambda *, group: points if group else [])
+        table = SimpleNamespace(groups=["simsched.match_policies"], select=lambda group: points)
+        monkeypatch.setattr("importlib.metadata.entry_points", lambda **of: points if of else table)
         policies._plugged_in.cache_clear()
 
     yield plug

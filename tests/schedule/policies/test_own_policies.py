@@ -70,7 +70,7 @@ POINTS = {
 @pytest.fixture
 def theirs(monkeypatch, tmp_path):
     """A module of another package whose policies and orders are installed."""
-    from importlib.metadata import EntryPoint
+    from importlib.metadata import EntryPoint, EntryPoints
 
     import simsched.match.policies.policy as policies
 
@@ -80,11 +80,10 @@ def theirs(monkeypatch, tmp_path):
     exec(compile(SOURCE, str(file), "exec", dont_inherit=True), module.__dict__)
     monkeypatch.setitem(sys.modules, "theirs", module)
 
-    def entry_points(*, group, name=None):
-        found = [EntryPoint(n, f"theirs:{attr}", group) for n, attr in POINTS.get(group, {}).items()]
-        return [point for point in found if name in (None, point.name)]
-
-    monkeypatch.setattr("importlib.metadata.entry_points", entry_points)
+    points = EntryPoints(
+        EntryPoint(name, f"theirs:{attr}", group) for group, of in POINTS.items() for name, attr in of.items()
+    )
+    monkeypatch.setattr("importlib.metadata.entry_points", points.select)
     policies._plugged_in.cache_clear()
     yield module
     policies._plugged_in.cache_clear()

@@ -48,8 +48,11 @@ LAST_FIRST = Order("last-first", lambda table, jobs, now: -table.submits[jobs])
 
 
 class Entry:
-    def __init__(self, name, target):
-        self.name, self.value, self.target = name, f"theirs:{name}", target
+    def __init__(self, group, name, target):
+        self.group, self.name, self.value, self.target = group, name, f"theirs:{name}", target
+
+    def matches(self, group=None):
+        return group in (None, self.group)
 
     def load(self):
         return self.target
@@ -63,10 +66,8 @@ def installed(monkeypatch):
         ("simsched.job_orders", "last-first"): LAST_FIRST,
     }
 
-    def entry_points(*, group):
-        return [Entry(name, target) for (kind, name), target in table.items() if kind == group]
-
-    monkeypatch.setattr(importlib.metadata, "entry_points", entry_points)
+    points = importlib.metadata.EntryPoints(Entry(*of, target) for of, target in table.items())
+    monkeypatch.setattr(importlib.metadata, "entry_points", points.select)
 
 
 def test_an_installed_policy_is_found_with_its_options(installed):
