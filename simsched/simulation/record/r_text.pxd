@@ -4,21 +4,22 @@ cimport cython
 from simsched.simulation.record.units_text cimport UnitsText
 
 cdef class PlainText:
-    cdef dict _pools, _of_mask, _of_units
+    cdef dict _pools, _of_mask
     cdef object _index, _tables, _place, _prefix
     cdef bint _plain, _in_runs
     cdef list _numbers, _properties, _ranks, _upto
     cdef set _types
     cdef UnitsText _units_text
 
-    cpdef list resources(self, selections)
+    cpdef str text(self, selection, str begin, str end, str last)
     @cython.locals(targets=list)
-    cdef _of_claim(self, selection)
+    cdef str _of_claim(self, selection, str begin, str end, str last)
     cdef bint _has_runs(self, kind) except -1
     @cython.locals(
-        runs=list, each=cython.longlong, low=cython.longlong, ranks=str, single=cython.bint, entries=str, hosts=str,
+        runs=list, each=cython.longlong, units=cython.longlong, slots=cython.longlong, low=cython.longlong, ranks=str,
+        single=cython.bint, entries=str, opened=str, closed=str,
     )
-    cdef str _of_runs(self, selection)
+    cdef str _of_runs(self, selection, str begin, str end, str last)
     @cython.locals(
         text=list, of_mask=dict, low=cython.longlong, last=cython.longlong, behind=cython.longlong,
         first=cython.longlong, hosts=list, groups=dict, ranks=str,

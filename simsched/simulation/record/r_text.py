@@ -68,25 +68,14 @@ class PlainText:
         self._of_mask: dict[int, str] = {}
         """Masks of the units on a target → their text, for runs of units (in a run all are of one kind)."""
         self._units_text: UnitsText | None = None  # which runs of units on flat machines do not need
-        self._of_units: dict[tuple[int, ...], tuple[str, str, bool]] = {}
-        """Runs of units → what `_grouped` returns, while texts are made: two in five are found again."""
 
-    def resources(self, selections: Sequence[Selection]) -> list[tuple[str, str] | None]:
-        """Return of each R what is before its times and what is behind them; None where R is not plain.
+    def text(self, selection: Selection, begin: str, end: str, last: str) -> str | None:
+        """Return an R that holds from begin to end, with what is `last` in it; None if it is not plain."""
+        if isinstance(selection, RunSelection) and self._has_runs(selection.kind):
+            return self._of_runs(selection, begin, end, last)
+        return self._of_claim(selection, begin, end, last)
 
-        These are ``"R_lite":…,"nodelist":…,"nslots":…`` and ``,"properties":…``.
-        """
-        found: list[tuple[str, str] | None] = []
-        for selection in selections:
-            if isinstance(selection, RunSelection) and self._has_runs(selection.kind):
-                found.append((self._of_runs(selection), ""))
-            else:
-                found.append(self._of_claim(selection))
-        self._of_units.clear()  # kept for longer, hardly more would be found again
-        return found
-
-    def _of_claim(self, selection: Selection | Placed) -> tuple[str, str] | None:
-        """Return the texts of a selection; None where R is not plain."""
+    def _of_claim(self, selection: Selection | Placed, begin: str, end: str, last: str) -> str | None:
         if not self._plain or selection.unlisted is not None or not len(selection.targets):
             return None
         found = selection.numbers() if isinstance(selection, Placed) else self._claim_of(selection)
@@ -101,7 +90,10 @@ class PlainText:
             return None
         hosts, properties = self._place(*targets)
         slots = selection.slots or len(targets)
-        return f'"R_lite":[{entries}],"nodelist":[{hosts}],"nslots":{slots}', properties
+        return (
+            f'{{"version":1,"execution":{{"R_lite":[{entries}],"nodelist":[{hosts}],"nslots":{slots},'
+            f'"starttime":{begin},"expiration":{end}{properties}{last}'
+        )
 
     def _claim_of(self, selection: Selection) -> tuple[Integers, Words] | None:
         """Return the leaf pools that a selection names, type by type, and its units; None without a table."""
@@ -136,8 +128,7 @@ class PlainText:
     def _has_runs(self, kind: UnitKind) -> bool:
         return self._in_runs and self._types.issuperset(kind.content)
 
-    def _of_runs(self, selection: RunSelection) -> str:
-        """Return the text of runs of units."""
+    def _of_runs(self, selection: RunSelection, begin: str, end: str, last: str) -> str:
         kind, runs, units = selection.kind, selection.runs, selection.units
         slots, prefix, each = selection.request.slots or units, self._prefix, kind.each
         if each == 1:
@@ -148,13 +139,12 @@ class PlainText:
             mask = ((1 << units) - 1) << runs[0] - low * each
             entries = f'{{"rank":"{ranks}","children":{self._units_of(kind, mask)}}}'
         else:
-            key = tuple(runs)
-            known = self._of_units.get(key)
-            if known is None:
-                known = self._of_units[key] = self._grouped(selection)
-            entries, ranks, single = known
-        hosts = ranks if single else f"[{ranks}]"
-        return f'"R_lite":[{entries}],"nodelist":[{prefix}{hosts}"],"nslots":{slots}'
+            entries, ranks, single = self._grouped(selection)
+        opened, closed = ("", "") if single else ("[", "]")
+        return (
+            f'{{"version":1,"execution":{{"R_lite":[{entries}],"nodelist":[{prefix}{opened}{ranks}{closed}"],'
+            f'"nslots":{slots},"starttime":{begin},"expiration":{end}{last}'
+        )
 
     def _grouped(self, selection: RunSelection) -> tuple[str, str, bool]:
         """Return what `_entries` yields, for units on several targets or in several runs."""
