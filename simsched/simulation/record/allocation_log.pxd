@@ -4,10 +4,10 @@ cimport cython
 from simsched.simulation.record.r_text cimport PlainText
 
 cdef class AllocationLog:
-    cdef object _ids, _durations, _index, _policies
+    cdef list _ids, _durations, _closing, _texts, _lines
+    cdef object _index, _policies
     cdef PlainText _plain
-    cdef list _queues, _lines
-    cdef dict _schedulers, _last, _texts
+    cdef dict _closings
     cdef public object sink
 
     @cython.locals(made=AllocationLog)
@@ -16,7 +16,8 @@ cdef class AllocationLog:
     cdef _grant(self, long long job, now, selection, begin, end)
     @cython.locals(text=str)
     cpdef release(self, long long job, now)
-    @cython.locals(id_text=str)
+    @cython.locals(id_text=str, lines=list)
     cdef _write(self, long long job, str event, now, str text)
 
+@cython.locals(whole=cython.longlong)
 cdef str _number(value)

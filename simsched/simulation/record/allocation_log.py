@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from simsched.graph.index.index import Index
     from simsched.match.state.selection import Selection
 
-#: Parts of lines that are collected before they are written to the file.
-BATCH = 3072
+#: Lines that are collected before they are written to the file.
+BATCH = 1024
 
 _encode = msgspec.json.Encoder().encode
 MOMENT = 1e-6
@@ -54,27 +54,25 @@ class AllocationLog:
         self._index = index
         self._plain = PlainText(index)
         self._policies = policies
-        self._queues: list[str] = []  # of each job
-        self._schedulers: dict[str, Mapping[str, str]] = {}
-        self._last: dict[str, str] = {}  # queue → what is behind the execution section of R
-        self._texts: dict[int, str] = {}  # job → its R, until the release repeats it
-        self._lines: list[str] = []  # in three parts each, of which the second is the R
+        self._closings: dict[str, str] = {}  # queue → the end of R: its scheduler attributes
+        self._closing: list[str] = []  # of each job
+        self._texts: list[str | None] = []  # R of each job, until the release repeats it
+        self._lines: list[str] = []
         self.sink = sink
 
     def extend(self, queues: Sequence[str]) -> None:
         """Make place for the next jobs of the run, which are in these queues."""
         for queue in queues:
-            if queue not in self._schedulers:
-                self._schedulers[queue] = {"queue": queue, **self._policies}
-                scheduler = _encode(self._schedulers[queue]).decode()
-                self._last[queue] = f'}},"attributes":{{"system":{{"scheduler":{scheduler}}}}}}}'
-        self._queues += queues
+            if queue not in self._closings:
+                scheduler = _encode({"queue": queue, **self._policies}).decode()
+                self._closings[queue] = f',"attributes":{{"system":{{"scheduler":{scheduler}}}}}}}'
+            self._closing.append(self._closings[queue])
+            self._texts.append(None)
 
     def detached(self) -> AllocationLog:
         """Return a log with the lines so far, which does not change with this one."""
         made = copy(self)
-        made._lines, made._texts = list(self._lines), dict(self._texts)
-        made._queues = list(self._queues)
+        made._lines, made._texts, made._closing = list(self._lines), list(self._texts), list(self._closing)
         return made
 
     def alloc(self, job: int, now: float, selection: Selection) -> None:
@@ -94,41 +92,37 @@ class AllocationLog:
 
     def _grant(self, job: int, now: float, selection: Selection, begin: float, end: float) -> None:
         """Write an alloc whose R holds from begin to end (0: it does not expire)."""
-        text = self._plain.text(selection, _number(begin), _number(end), self._last[self._queues[job]])
+        text = self._plain.text(selection, _number(begin), _number(end), self._closing[job])
         if text is None:
             text = self._document(job, selection, begin, end)
         self._texts[job] = text
         self._write(job, "alloc", now, text)
 
-    def drop(self, job: int) -> None:
-        """Note that a suspended job, which ends, has nothing to release."""
-        self._texts[job] = ""
-
     def release(self, job: int, now: float) -> None:
-        """Write the release of all resources of a job."""
-        text = self._texts.pop(job)
-        if text:
+        """Write the release of all resources of a job; a suspended one, which ends, has none."""
+        text = self._texts[job]
+        if text is not None:
+            self._texts[job] = None
             self._write(job, "release", now, text)
 
     def release_shard(self, job: int, now: float, selection: Selection, *, last: bool) -> None:
         """Write the release of some targets of a job; after the `last` shard it holds none."""
         if last:
-            del self._texts[job]
+            self._texts[job] = None
         self._write(job, "release", now, self._document(job, selection, now, 0))
 
     def _write(self, job: int, event: str, now: float, text: str) -> None:
         id_ = self._ids[job]
-        id_text = f'"{id_}"' if type(id_) is int else _encode(id_).decode()
-        self._lines += (f'{{"id":{id_text},"event":"{event}","time":{_number(now)},"R":', text, "}\n")
-        if self.sink is not None and len(self._lines) >= BATCH:
+        id_text = f'"{_number(id_)}"' if type(id_) is int else _encode(id_).decode()
+        lines = self._lines
+        lines.append(f'{{"id":{id_text},"event":"{event}","time":{_number(now)},"R":{text}}}\n')
+        if len(lines) >= BATCH and self.sink is not None:
             self.flush_to(self.sink)
 
     def _document(self, job: int, selection: Selection, begin: float, end: float) -> str:
         """Return an R that is not plain, as JSON."""
-        scheduler = self._schedulers[self._queues[job]]
-        selection = with_arrays(selection)
-        found = document(selection, self._index, starttime=begin, expiration=end, scheduler=scheduler)
-        return _encode(found).decode()
+        found = document(with_arrays(selection), self._index, starttime=begin, expiration=end)
+        return _encode(found).decode().removesuffix("}") + self._closing[job]
 
     def flush(self) -> None:
         """Write the lines to the sink if there is one."""
@@ -137,11 +131,12 @@ class AllocationLog:
 
     def state(self) -> dict[int, bytes]:
         """Return job → the text of its R, for each job that holds resources."""
-        return {job: text.encode() for job, text in self._texts.items()}
+        return {job: text.encode() for job, text in enumerate(self._texts) if text is not None}
 
     def restore(self, state: dict[int, bytes]) -> None:
         """Put the log into a state."""
-        self._texts = {job: text.decode() for job, text in state.items()}
+        for job, text in state.items():
+            self._texts[job] = text.decode()
 
     @property
     def readable(self) -> bool:
@@ -201,4 +196,7 @@ class AllocationLog:
 
 def _number(value: float) -> str:
     """Return a number as JSON."""
-    return f"{value}" if type(value) is int else _encode(value).decode()
+    if type(value) is int:
+        whole = value
+        return f"{whole}"
+    return _encode(value).decode()
