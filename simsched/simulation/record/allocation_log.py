@@ -88,7 +88,8 @@ class AllocationLog:
     def again(self, job: int, now: float, selection: Selection, start: float, suspended: float) -> None:
         """Write that a job, which began at `start` and was suspended for some seconds, has this R now."""
         seconds = self._durations[job]
-        self._grant(job, now, selection, start, 0 if seconds == inf else start + suspended + (seconds or MOMENT))
+        end = 0 if seconds == inf else start + suspended + (seconds or MOMENT)
+        self._grant(job, now, selection, start, end)
 
     def _grant(self, job: int, now: float, selection: Selection, begin: float, end: float) -> None:
         """Write an alloc whose R holds from begin to end (0: it does not expire)."""

@@ -21,8 +21,6 @@ from simsched.match.state.run_selection import RunSelection
 from simsched.simulation.record.units_text import UnitsText
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from simsched.arrays import Integers
     from simsched.graph.index.index import Index
     from simsched.match.state.masks import Words
@@ -172,7 +170,7 @@ class PlainText:
         place = "".join(hosts)
         entries = ",".join(
             [
-                f'{{"rank":"{place if len(groups) == 1 else "".join(ranks)}","children":{self._units_of(kind, mask)}}}'
+                f'{{"rank":"{"".join(ranks)}","children":{self._units_of(kind, mask)}}}'
                 for mask, ranks in groups.items()
             ]
         )
@@ -185,7 +183,7 @@ class PlainText:
         )
 
     def _add(self, ranks: list[str], first: int, behind: int) -> None:
-        """Add the ranks of a run of targets to an idset in parts, of which every second is the end of a range."""
+        """Add a run of targets to ranks in parts, of which every second is the end of a range."""
         ranks.append(self._then[first] if ranks else self._ranks[first])
         ranks.append(self._upto[behind] if behind - first > 1 else "")
 
