@@ -31,8 +31,3 @@ cpdef long long whole(long long low, long long high, long long each) noexcept
     found=cython.longlong, before=cython.longlong, at=cython.Py_ssize_t, first=cython.longlong, last=cython.longlong
 )
 cpdef long long touched(list runs, long long each) except? -1
-@cython.locals(
-    found=list, at=cython.Py_ssize_t, first=cython.longlong, last=cython.longlong, skipped=cython.longlong,
-    more=cython.longlong, part=cython.longlong, full=object, one=object, mask=object,
-)
-cpdef list stretches(list runs, long long each)

@@ -156,32 +156,3 @@ def touched(runs: list[int], each: int) -> int:
             found += 1
         before = last
     return found
-
-
-def stretches(runs: list[int], each: int) -> list[tuple[int, int, int]]:
-    """Return first and last target of each stretch of targets, and the mask of the units on each of them.
-
-    There is one stretch for a target of which only some units are in the runs.
-    """
-    found: list[tuple[int, int, int]] = []
-    one = 1  # an object where this is compiled, since a mask may be longer than a word
-    full = (one << each) - 1
-    part, mask = -1, 0  # the target whose units are being collected
-    for at in range(0, len(runs), 2):
-        first, last = runs[at] // each, runs[at + 1] // each
-        skipped, more = runs[at] - first * each, runs[at + 1] - last * each
-        if part >= 0 and first != part:
-            found.append((part, part, mask))
-            part, mask = -1, 0
-        if first == last:
-            part, mask = first, mask | ((one << more) - (one << skipped))
-            continue
-        if skipped:
-            found.append((first, first, mask | (full + 1 - (one << skipped))))
-            first += 1
-        if first < last:
-            found.append((first, last - 1, full))
-        part, mask = (last, (one << more) - 1) if more else (-1, 0)
-    if part >= 0:
-        found.append((part, part, mask))
-    return found

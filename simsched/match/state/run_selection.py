@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from simsched.match.state.free_runs import stretches, touched
+from simsched.match.state.free_runs import touched
 from simsched.match.state.selection import Draw, Hold, LazySelection, Selection
 
 if TYPE_CHECKING:
@@ -61,10 +61,6 @@ class RunSelection(LazySelection, eq=False, gc=False):
         nodes = units if each == 1 else touched(runs, each)
         return nodes, content.get("core", 0) * units, content.get("gpu", 0) * units, self.request.slots
 
-    def pieces(self) -> list[tuple[int, int, int]]:
-        """See `stretches`."""
-        return stretches(self.runs, self.kind.each)
-
     def full(self) -> Selection:
         """See `LazySelection`."""
         if self.made is None:
@@ -79,11 +75,10 @@ class RunSelection(LazySelection, eq=False, gc=False):
             draws = tuple(Draw(name, targets, units, units * wanted) for name, units in content.items())
             holds = (Hold(type_, targets, exclusive=True),) if whole else ()
             return Selection(self.request, targets, draws, draws, holds, (), slots)
-        pieces = self.pieces()
-        targets = _joined([np.arange(first, last + 1) for first, last, _ in pieces])
-        lengths = [last - first + 1 for first, last, _ in pieces]
-        words = np.array([mask for *_, mask in pieces], dtype=np.uint64).repeat(lengths)
-        numbers = np.array([mask.bit_count() for *_, mask in pieces]).repeat(lengths)
+        ordinals = _joined([np.arange(*pair) for pair in zip(runs[::2], runs[1::2], strict=True)])
+        targets, begins = np.unique(ordinals // each, return_index=True)
+        numbers = np.diff(begins, append=wanted)
+        words = np.bitwise_or.reduceat(np.uint64(1) << (ordinals % each).astype(np.uint64), begins)
         one = len(targets) == wanted
         masks = None if wanted == each * len(targets) else words.reshape(-1, 1)
         held = (Draw(type_, targets, 1 if one else numbers, wanted, masks),)

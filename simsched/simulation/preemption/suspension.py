@@ -124,7 +124,6 @@ class Suspension:
             del self.jobs[job]
             self._count(job, found, now)
             self._engine.plan.claim(job, _nothing_of(found.selection), inf)
-            self._engine.recorder.drop(job)
 
     def open_for(self, job: int, may: Callable[[int, int], bool]) -> None:
         """Put the kept targets into service that a job may take."""

@@ -4,20 +4,20 @@ cimport cython
 from simsched.simulation.record.r_text cimport PlainText
 
 cdef class AllocationLog:
-    cdef object _ids, _durations, _index, _policies
+    cdef list _ids, _durations, _closing, _texts, _lines
+    cdef object _index, _policies
     cdef PlainText _plain
-    cdef list _queues, _events, _lines
-    cdef dict _starts, _schedulers, _attributes, _texts
+    cdef dict _closings
     cdef public object sink
 
     @cython.locals(made=AllocationLog)
     cpdef AllocationLog detached(self)
     cpdef alloc(self, long long job, now, selection)
+    cdef _grant(self, long long job, now, selection, begin, end)
+    @cython.locals(text=str)
     cpdef release(self, long long job, now)
-    cdef _note(self, tuple event)
-    @cython.locals(
-        events=list, times=list, starts=list, resources=list, ends=list, expirations=list, texts=dict, queues=list,
-        lines=list, attributes=dict, at=cython.Py_ssize_t, number=cython.Py_ssize_t, kind=cython.longlong,
-        time=str, text=str, name=str, id_text=str, event=tuple,
-    )
-    cpdef _write_events(self)
+    @cython.locals(id_text=str, lines=list)
+    cdef _write(self, long long job, str event, now, str text)
+
+@cython.locals(whole=cython.longlong)
+cdef str _number(value)

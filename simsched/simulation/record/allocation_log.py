@@ -10,7 +10,7 @@ from __future__ import annotations
 from copy import copy
 from math import inf
 from os import SEEK_END
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -26,14 +26,8 @@ if TYPE_CHECKING:
     from simsched.graph.index.index import Index
     from simsched.match.state.selection import Selection
 
-    _Event: TypeAlias = tuple[int, int, float, "Selection | None"]
-    """Kind, job, time in seconds, and the selection that is claimed or released in part."""
-
-#: Events that are collected before they are made lines and written to the file.
+#: Lines that are collected before they are written to the file.
 BATCH = 1024
-
-#: Kinds of events.
-ALLOC, RELEASE, SHARD, LAST_SHARD, AGAIN, DROP = range(6)
 
 _encode = msgspec.json.Encoder().encode
 MOMENT = 1e-6
@@ -60,34 +54,31 @@ class AllocationLog:
         self._index = index
         self._plain = PlainText(index)
         self._policies = policies
-        self._queues: list[str] = []  # of each job
-        self._starts: dict[int, tuple[float, float]] = {}  # job that goes on → start, seconds of suspension
-        self._schedulers: dict[str, Mapping[str, str]] = {}
-        self._attributes: dict[str, str] = {}  # queue → its scheduler attributes as JSON
-        self._texts: dict[int, str] = {}  # job → its R, until the release repeats it
-        self._events: list[_Event] = []  # not yet lines
+        self._closings: dict[str, str] = {}  # queue → the end of R: its scheduler attributes
+        self._closing: list[str] = []  # of each job
+        self._texts: list[str | None] = []  # R of each job, until the release repeats it
         self._lines: list[str] = []
         self.sink = sink
 
     def extend(self, queues: Sequence[str]) -> None:
         """Make place for the next jobs of the run, which are in these queues."""
         for queue in queues:
-            if queue not in self._schedulers:
-                self._schedulers[queue] = {"queue": queue, **self._policies}
-                self._attributes[queue] = _encode(self._schedulers[queue]).decode()
-        self._queues += queues
+            if queue not in self._closings:
+                scheduler = _encode({"queue": queue, **self._policies}).decode()
+                self._closings[queue] = f',"attributes":{{"system":{{"scheduler":{scheduler}}}}}}}'
+            self._closing.append(self._closings[queue])
+            self._texts.append(None)
 
     def detached(self) -> AllocationLog:
         """Return a log with the lines so far, which does not change with this one."""
-        self._write_events()
         made = copy(self)
-        made._lines, made._texts, made._events = list(self._lines), dict(self._texts), []
-        made._queues = list(self._queues)
+        made._lines, made._texts, made._closing = list(self._lines), list(self._texts), list(self._closing)
         return made
 
     def alloc(self, job: int, now: float, selection: Selection) -> None:
         """Write the allocation of `selection` to a job."""
-        self._note((ALLOC, job, now, selection))
+        seconds = self._durations[job]
+        self._grant(job, now, selection, now, 0 if seconds == inf else now + (seconds or MOMENT))
 
     def replace(self, job: int, now: float, selection: Selection, start: float) -> None:
         """Write that a job, which runs since `start`, has another R from now on: a release, and an alloc."""
@@ -96,104 +87,57 @@ class AllocationLog:
 
     def again(self, job: int, now: float, selection: Selection, start: float, suspended: float) -> None:
         """Write that a job, which began at `start` and was suspended for some seconds, has this R now."""
-        self._starts[job] = start, suspended
-        self._note((AGAIN, job, now, selection))
-        self.flush()
+        seconds = self._durations[job]
+        end = 0 if seconds == inf else start + suspended + (seconds or MOMENT)
+        self._grant(job, now, selection, start, end)
 
-    def drop(self, job: int) -> None:
-        """Note that a suspended job, which ends, has nothing to release."""
-        self._note((DROP, job, 0, None))
+    def _grant(self, job: int, now: float, selection: Selection, begin: float, end: float) -> None:
+        """Write an alloc whose R holds from begin to end (0: it does not expire)."""
+        text = self._plain.text(selection, _number(begin), _number(end), self._closing[job])
+        if text is None:
+            text = self._document(job, selection, begin, end)
+        self._texts[job] = text
+        self._write(job, "alloc", now, text)
 
     def release(self, job: int, now: float) -> None:
-        """Write the release of all resources of a job."""
-        self._note((RELEASE, job, now, None))
+        """Write the release of all resources of a job; a suspended one, which ends, has none."""
+        text = self._texts[job]
+        if text is not None:
+            self._texts[job] = None
+            self._write(job, "release", now, text)
 
     def release_shard(self, job: int, now: float, selection: Selection, *, last: bool) -> None:
         """Write the release of some targets of a job; after the `last` shard it holds none."""
-        self._note((LAST_SHARD if last else SHARD, job, now, selection))
+        if last:
+            self._texts[job] = None
+        self._write(job, "release", now, self._document(job, selection, now, 0))
 
-    def _note(self, event: _Event) -> None:
-        self._events.append(event)
-        if len(self._events) >= BATCH:
-            self.flush()
-
-    def _write_events(self) -> None:
-        """Make lines of all events, in their order; many R at once take half the time of one by one."""
-        events = self._events
-        if not events:
-            return
-        times = _numbers([event[2] for event in events])
-        starts = [event for event in events if event[0] == ALLOC]
-        selections = [selection for *_, selection in starts if selection is not None]
-        resources = self._plain.resources(selections)
-        durations = self._durations
-        ends = [
-            0 if (seconds := durations[job]) == inf else now + (seconds or MOMENT)
-            for _, job, now, _ in starts
-        ]  # 0: never
-        expirations = _numbers(ends)
-        texts, ids, queues, add = self._texts, self._ids, self._queues, self._lines.append
-        attributes, at = self._attributes, -1
-        for (kind, job, now, selection), time in zip(events, times, strict=True):
-            id_ = ids[job]
-            id_text = f'"{id_}"' if type(id_) is int else _encode(id_).decode()
-            if kind == RELEASE:
-                if text := texts.pop(job):
-                    add(f'{{"id":{id_text},"event":"release","time":{time},"R":{text}}}\n')
-                continue
-            if kind == ALLOC:
-                at += 1
-                plain = resources[at]
-                if plain is None:
-                    text = self._document(job, selections[at], now, ends[at])
-                else:
-                    units, properties = plain
-                    text = (
-                        f'{{"version":1,"execution":{{{units},"starttime":{time},"expiration":{expirations[at]}'
-                        f'{properties}}},"attributes":{{"system":{{"scheduler":{attributes[queues[job]]}}}}}}}'
-                    )
-                name, texts[job] = "alloc", text
-            elif kind == DROP:
-                texts[job] = ""
-                continue
-            else:
-                assert selection is not None
-                name, text = self._rarely(kind, job, now, selection)
-            add(f'{{"id":{id_text},"event":"{name}","time":{time},"R":{text}}}\n')
-        events.clear()
-
-    def _rarely(self, kind: int, job: int, now: float, selection: Selection) -> tuple[str, str]:
-        """Return the name and the R of an event that is neither the first alloc nor the whole release."""
-        if kind == AGAIN:
-            (start, suspended), duration = self._starts.pop(job), self._durations[job]
-            end = 0 if duration == inf else start + suspended + (duration or MOMENT)
-            text = self._texts[job] = self._document(job, selection, start, end)
-            return "alloc", text
-        if kind == LAST_SHARD:
-            del self._texts[job]
-        return "release", self._document(job, selection, now, 0)
+    def _write(self, job: int, event: str, now: float, text: str) -> None:
+        id_ = self._ids[job]
+        id_text = f'"{_number(id_)}"' if type(id_) is int else _encode(id_).decode()
+        lines = self._lines
+        lines.append(f'{{"id":{id_text},"event":"{event}","time":{_number(now)},"R":{text}}}\n')
+        if len(lines) >= BATCH and self.sink is not None:
+            self.flush_to(self.sink)
 
     def _document(self, job: int, selection: Selection, begin: float, end: float) -> str:
         """Return an R that is not plain, as JSON."""
-        scheduler = self._schedulers[self._queues[job]]
-        selection = with_arrays(selection)
-        found = document(selection, self._index, starttime=begin, expiration=end, scheduler=scheduler)
-        return _encode(found).decode()
+        found = document(with_arrays(selection), self._index, starttime=begin, expiration=end)
+        return _encode(found).decode().removesuffix("}") + self._closing[job]
 
     def flush(self) -> None:
-        """Make lines of the collected events, and write them to the sink if there is one."""
-        self._write_events()
+        """Write the lines to the sink if there is one."""
         if self.sink is not None:
             self.flush_to(self.sink)
 
     def state(self) -> dict[int, bytes]:
         """Return job → the text of its R, for each job that holds resources."""
-        self._write_events()
-        return {job: text.encode() for job, text in self._texts.items()}
+        return {job: text.encode() for job, text in enumerate(self._texts) if text is not None}
 
     def restore(self, state: dict[int, bytes]) -> None:
         """Put the log into a state."""
-        self._texts = {job: text.decode() for job, text in state.items()}
+        for job, text in state.items():
+            self._texts[job] = text.decode()
 
     @property
     def readable(self) -> bool:
@@ -240,12 +184,10 @@ class AllocationLog:
 
     def text(self) -> str:
         """Return the lines that are still in memory: all lines if there is no sink."""
-        self._write_events()
         return "".join(self._lines)
 
     def flush_to(self, sink: BinaryIO) -> None:
         """Write the lines that are still in memory to `sink`: all lines if the log has no sink of its own."""
-        self._write_events()
         # In parts, because all lines may be hundreds of megabytes.
         parts = (self._lines[at : at + BATCH] for at in range(0, len(self._lines), BATCH))
         sink.writelines("".join(part).encode() for part in parts)
@@ -253,6 +195,9 @@ class AllocationLog:
             self._lines.clear()
 
 
-def _numbers(values: list[float]) -> list[str]:
-    """Return each number as JSON."""
-    return _encode(values).decode().strip("[]").split(",")
+def _number(value: float) -> str:
+    """Return a number as JSON."""
+    if type(value) is int:
+        whole = value
+        return f"{whole}"
+    return _encode(value).decode()

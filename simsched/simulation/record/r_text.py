@@ -21,8 +21,6 @@ from simsched.match.state.run_selection import RunSelection
 from simsched.simulation.record.units_text import UnitsText
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from simsched.arrays import Integers
     from simsched.graph.index.index import Index
     from simsched.match.state.masks import Words
@@ -37,8 +35,6 @@ _by_type = attrgetter("type")
 
 _NO_CELLS: Integers = np.empty(0, np.int64)
 _NO_WORDS: Words = np.empty(0, np.uint64)
-_NO_PIECE = (-1, -1, 0)
-"""Follows the last stretch of `RunSelection.pieces`."""
 
 
 class PlainText:
@@ -55,8 +51,9 @@ class PlainText:
         self._tables = word_tables(index)
         self._place = lru_cache(MAX_KEPT)(self._place_text)
         self._ranks = [str(rank) for rank in self._numbers]
-        self._upto = ["", *[f"-{rank}" for rank in self._ranks]]
-        """The unit behind a run of targets → the text of the last one, as it follows that of the first."""
+        self._then = [f",{rank}" for rank in self._numbers]
+        self._upto = ["", *[f"-{rank}" for rank in self._numbers]]
+        """The target behind a run of them → the text of the last one, as it follows that of the first."""
         prefix = index.host_prefix if self._plain and len(index) else None
         self._prefix = None if prefix is None else _encode(prefix).decode().removesuffix('"')
         consecutive = len(index) > 0 and int(index.ranks.max()) - self._numbers[0] == len(index) - 1
@@ -68,25 +65,14 @@ class PlainText:
         self._of_mask: dict[int, str] = {}
         """Masks of the units on a target → their text, for runs of units (in a run all are of one kind)."""
         self._units_text: UnitsText | None = None  # which runs of units on flat machines do not need
-        self._of_units: dict[tuple[int, ...], tuple[str, str, bool]] = {}
-        """Runs of units → what `_grouped` returns, while texts are made: two in five are found again."""
 
-    def resources(self, selections: Sequence[Selection]) -> list[tuple[str, str] | None]:
-        """Return of each R what is before its times and what is behind them; None where R is not plain.
+    def text(self, selection: Selection, begin: str, end: str, last: str) -> str | None:
+        """Return an R that holds from begin to end, with what is `last` in it; None if it is not plain."""
+        if isinstance(selection, RunSelection) and self._has_runs(selection.kind):
+            return self._of_runs(selection, begin, end, last)
+        return self._of_claim(selection, begin, end, last)
 
-        These are ``"R_lite":…,"nodelist":…,"nslots":…`` and ``,"properties":…``.
-        """
-        found: list[tuple[str, str] | None] = []
-        for selection in selections:
-            if isinstance(selection, RunSelection) and self._has_runs(selection.kind):
-                found.append((self._of_runs(selection), ""))
-            else:
-                found.append(self._of_claim(selection))
-        self._of_units.clear()  # kept for longer, hardly more would be found again
-        return found
-
-    def _of_claim(self, selection: Selection | Placed) -> tuple[str, str] | None:
-        """Return the texts of a selection; None where R is not plain."""
+    def _of_claim(self, selection: Selection | Placed, begin: str, end: str, last: str) -> str | None:
         if not self._plain or selection.unlisted is not None or not len(selection.targets):
             return None
         found = selection.numbers() if isinstance(selection, Placed) else self._claim_of(selection)
@@ -101,7 +87,10 @@ class PlainText:
             return None
         hosts, properties = self._place(*targets)
         slots = selection.slots or len(targets)
-        return f'"R_lite":[{entries}],"nodelist":[{hosts}],"nslots":{slots}', properties
+        return (
+            f'{{"version":1,"execution":{{"R_lite":[{entries}],"nodelist":[{hosts}],"nslots":{slots},'
+            f'"starttime":{begin},"expiration":{end}{properties}}}{last}'
+        )
 
     def _claim_of(self, selection: Selection) -> tuple[Integers, Words] | None:
         """Return the leaf pools that a selection names, type by type, and its units; None without a table."""
@@ -134,67 +123,69 @@ class PlainText:
         return hosts, f',"properties":{{{",".join(properties)}}}' if properties else ""
 
     def _has_runs(self, kind: UnitKind) -> bool:
-        return self._in_runs and self._types.issuperset(kind.content)
+        content = kind.content
+        for name in content:
+            if name not in self._types:
+                return False
+        return self._in_runs
 
-    def _of_runs(self, selection: RunSelection) -> str:
-        """Return the text of runs of units."""
-        kind, runs, units = selection.kind, selection.runs, selection.units
-        slots, prefix, each = selection.request.slots or units, self._prefix, kind.each
-        if each == 1:
-            ranks = self._ranks_of(runs)
-            entries, single = f'{{"rank":"{ranks}","children":{self._units_of(kind, 1)}}}', units == 1
-        elif len(runs) == 2 and (low := runs[0] // each) == (runs[1] - 1) // each:
-            ranks, single = self._ranks[low], True
-            mask = ((1 << units) - 1) << runs[0] - low * each
-            entries = f'{{"rank":"{ranks}","children":{self._units_of(kind, mask)}}}'
-        else:
-            key = tuple(runs)
-            known = self._of_units.get(key)
-            if known is None:
-                known = self._of_units[key] = self._grouped(selection)
-            entries, ranks, single = known
-        hosts = ranks if single else f"[{ranks}]"
-        return f'"R_lite":[{entries}],"nodelist":[{prefix}{hosts}"],"nslots":{slots}'
-
-    def _grouped(self, selection: RunSelection) -> tuple[str, str, bool]:
-        """Return what `_entries` yields, for units on several targets or in several runs."""
-        kind, text, of_mask = selection.kind, self._ranks, self._of_mask
-        pieces = [*selection.pieces(), _NO_PIECE]
-        low, last, before = pieces[0]
-        hosts, behind = [low], last + 1
-        groups: dict[int, str] = {}
-        # each is written once it is known that the next one does not extend it
-        for first, last, mask in pieces[1:]:
-            if first != behind:
-                hosts += (behind, first)
-            elif mask == before:
-                behind = last + 1
-                continue
-            ranks = text[low] if behind - low == 1 else f"{text[low]}-{text[behind - 1]}"
-            groups[before] = f"{groups[before]},{ranks}" if before in groups else ranks
-            low, behind, before = first, last + 1, mask
-        hosts.pop()
-        entries = [
-            f'{{"rank":"{ranks}","children":{of_mask.get(mask) or self._units_of(kind, mask)}}}'
-            for mask, ranks in groups.items()
-        ]
-        # of units that are alike on all targets, the ranks are those of all
-        ranks = next(iter(groups.values())) if len(groups) == 1 else self._ranks_of(hosts)
-        return ",".join(entries), ranks, len(hosts) == 2 and hosts[1] - hosts[0] == 1
-
-    def _ranks_of(self, runs: list[int]) -> str:
-        """Return runs of targets as ranks, such as ``0,4-7``."""
-        text, upto = self._ranks, self._upto
-        if len(runs) == 2:
-            low, high = runs
-            return text[low] if high - low == 1 else text[low] + upto[high]
-        ends = iter(runs)
-        return ",".join(
+    def _of_runs(self, selection: RunSelection, begin: str, end: str, last: str) -> str:
+        kind, request, runs, units = selection.kind, selection.request, selection.runs, selection.units
+        slots, each, upto = request.slots or units, kind.each, self._upto
+        one = 1  # a word where this is compiled: nothing is shifted by all of its bits
+        full = ((one << (each - 1)) - one) * 2 + one
+        groups: dict[int, list[str]] = {}  # units on a target → the ranks that have them, in parts
+        hosts: list[str] = []
+        ranks = hosts
+        at, low, before, latest = 0, 0, -1, one - one
+        while at < len(runs):
+            # The next targets: all that a run has whole, or one with the units of all runs on it.
+            low, high = max(low, runs[at]), runs[at + 1]
+            first, behind = low // each, high // each
+            if low == first * each and first < behind:
+                mask, low = full, behind * each
+            else:
+                behind, mask = first + 1, one - one
+                while True:
+                    stop = min(high, behind * each)
+                    mask |= ((one << (stop - low)) - one) << (low - first * each)
+                    low = stop
+                    if low < high or at + 2 == len(runs) or runs[at + 2] >= behind * each:
+                        break
+                    at += 2
+                    low, high = runs[at], runs[at + 1]
+            if low == high:
+                at += 2
+            if first == before:
+                hosts[len(hosts) - 1] = upto[behind]
+            else:
+                self._add(hosts, first, behind)
+            if first == before and mask == latest:
+                ranks[len(ranks) - 1] = upto[behind]
+            else:
+                if mask != latest:
+                    ranks = groups.setdefault(mask, [])
+                self._add(ranks, first, behind)
+            before, latest = behind, mask
+        place = "".join(hosts)
+        entries = ",".join(
             [
-                text[low] if high - low == 1 else text[low] + upto[high]
-                for low, high in zip(ends, ends, strict=True)
+                f'{{"rank":"{"".join(ranks)}","children":{self._units_of(kind, mask)}}}'
+                for mask, ranks in groups.items()
             ]
         )
+        opened, closed = ("", "") if len(hosts) == 2 and not hosts[1] else ("[", "]")
+        return (
+            f'{{"version":1,"execution":{{"R_lite":[{entries}],'
+            f'"nodelist":[{self._prefix}{opened}{place}{closed}"],'
+            f'"nslots":{slots},'
+            f'"starttime":{begin},"expiration":{end}}}{last}'
+        )
+
+    def _add(self, ranks: list[str], first: int, behind: int) -> None:
+        """Add a run of targets to ranks in parts, of which every second is the end of a range."""
+        ranks.append(self._then[first] if ranks else self._ranks[first])
+        ranks.append(self._upto[behind] if behind - first > 1 else "")
 
     def _units_of(self, kind: UnitKind, mask: int) -> str:
         """Return the text of the units on a target, those of a mask where a target has several."""

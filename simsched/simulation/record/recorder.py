@@ -177,11 +177,6 @@ class Recorder:
         if self.log is not None:
             self.log.again(job, now, selection, self.start[job], suspended)
 
-    def drop(self, job: int) -> None:
-        """Record that a suspended job holds nothing that it could release."""
-        if self.log is not None:
-            self.log.drop(job)
-
     def requeue(self, job: int, now: float, times: int, reason: str) -> None:
         """Record that a job lost its resources and waits again, the `times`-th time."""
         self.start[job] = NEVER

@@ -10,7 +10,8 @@ cdef class UnitsText:
         i=cython.Py_ssize_t, at=cython.Py_ssize_t, b=cython.Py_ssize_t, behind=cython.Py_ssize_t,
         before=cython.longlong, cell=cython.longlong, n=cython.longlong, kind=cython.longlong, low=cython.longlong,
         high=cython.longlong, first=cython.longlong, rest=cython.ulonglong,
-        unit=cython.longlong, id_=cython.longlong, texts=list, found=str,
+        unit=cython.longlong, id_=cython.longlong, texts=list, found=str, step=cython.longlong, text=str,
+        of=cython.longlong, was=cython.longlong, until=cython.longlong,
     )
     cpdef entries(self, list targets, const long long[:] cells, const unsigned long long[:] bits)
     @cython.locals(i=cython.Py_ssize_t, groups=dict)
@@ -18,4 +19,4 @@ cdef class UnitsText:
     @cython.locals(target=cython.longlong, rank=cython.longlong, low=cython.longlong, high=cython.longlong, found=str)
     cpdef str ranks(self, list targets)
 
-cdef str _run(long long low, long long high)
+cdef str _with_run(str found, long long low, long long high)

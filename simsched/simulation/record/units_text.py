@@ -57,6 +57,7 @@ class UnitsText:
         for i in range(len(targets)):
             self.place[targets[i]] = i
         before, at, b, behind = -1, 0, 0, len(cells)
+        text, of, was, until = "", -1, -1, -1
         while at < behind:
             cell = cells[at]
             n, kind = self.target[cell], self.kind[cell]
@@ -73,16 +74,21 @@ class UnitsText:
                 for _ in range(self.word[cell], self.word[cell + 1]):
                     rest, unit = bits[b], first
                     while rest:
-                        if rest & 1:
+                        step = 1
+                        if rest & 255 == 0:
+                            step = 8
+                        elif rest & 1:
                             id_ = self.ids[unit]
+                            if rest & 255 == 255 and self.ids[unit + 7] == id_ + 7:
+                                step = 8
                             if id_ != high + 1:
                                 if id_ <= high:  # the ids of the leaf pools do not ascend
                                     return None
-                                found = f"{found}{_run(low, high)}"
+                                found = _with_run(found, low, high)
                                 low = id_
-                            high = id_
-                        rest >>= 1
-                        unit += 1
+                            high = id_ + step - 1
+                        rest >>= step
+                        unit += step
                     b += 1
                     first += 64
                 at += 1
@@ -94,7 +100,10 @@ class UnitsText:
             i = self.place[n]
             if i >= len(targets) or targets[i] != n:
                 return None
-            texts[i] = f'{texts[i]}{self.names[kind]}"{(found + _run(low, high))[1:]}"'
+            if found or kind != of or low != was or high != until:  # mostly as on the target before
+                text = f'{self.names[kind]}"{_with_run(found, low, high)[1:]}"'
+                of, was, until = -1 if found else kind, low, high
+            texts[i] = texts[i] + text if texts[i] else text
         return self._grouped(targets, texts)
 
     def _grouped(self, targets: list[int], texts: list[str]) -> str:
@@ -113,14 +122,14 @@ class UnitsText:
         for target in targets:
             rank = self.rank[target]
             if rank != high + 1:
-                found = f"{found}{_run(low, high)}"
+                found = _with_run(found, low, high)
                 low = rank
             high = rank
-        return (found + _run(low, high))[1:]
+        return _with_run(found, low, high)[1:]
 
 
-def _run(low: int, high: int) -> str:
-    """Return ids in sequence as they follow others in an idset."""
+def _with_run(found: str, low: int, high: int) -> str:
+    """Return an idset, with a comma before each range, and one more range; a negative one is none."""
     if low < 0:
-        return ""
-    return f",{low}-{high}" if low < high else f",{low}"
+        return found
+    return f"{found},{low}-{high}" if low < high else f"{found},{low}"

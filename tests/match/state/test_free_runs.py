@@ -82,7 +82,7 @@ def test_runs_choose_what_the_arrays_choose(name, data):
             found = RunSelection(kind, request, runs.runs.lowest(units), units)
             same(found, expected)
             same(found.full(), expected)
-            assert text.resources([found]) == text.resources([expected])
+            assert text.text(found, "0", "1", "}") == text.text(expected, "0", "1", "}")
             assert document(found.full(), index) == document(expected, index)
             runs.claim(number, found, step)
             arrays.claim(number, expected, step)

@@ -68,30 +68,37 @@ SHAPES = (
 )
 
 
+LAST = ',"attributes":{"system":{"scheduler":{"queue":"q"}}}}'
+"""What is last in R."""
+
+
+def encoded(selection, index):
+    found = document(selection, index, starttime=3, expiration=4.5, scheduler={"queue": "q"})
+    return msgspec.json.encode(found).decode()
+
+
 def history(machine, seed, match_policy):
-    """Jobs come and go; the execution section of every selection is written both ways, all at once."""
+    """Jobs come and go; the R of every selection is written both ways."""
     rng = random.Random(seed)
     index, available, running = machine.index, ss.Matcher(machine).available, []
-    selections, expected = [], []
+    text, both = PlainText(index), []
     for _ in range(60):
         request = compile_request(ss.Jobspec.from_shape(rng.choice(SHAPES)), index)
         found = select(request, available, match_policy)
         if found is not None:
             available.claim(found)
             running.append(found)
-            selections.append(found)
-            section = document(found, index)["execution"]
-            expected.append(msgspec.json.encode(section).decode()[1:-1])
+            both.append((text.text(found, "3", "4.5", LAST), encoded(found, index)))
         if running and rng.random() < 0.4:
             available.release(running.pop(rng.randrange(len(running))))
-    return list(zip(PlainText(index).resources(selections), expected, strict=True))
+    return both
 
 
 @pytest.mark.parametrize("match_policy", ["first", "hinode", "worstfit"])
 @pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)
 def test_the_text_is_the_encoded_document(machine, match_policy):
     both = [pair for seed in range(6) for pair in history(machine, seed, match_policy)]
-    written = [("".join(found), expected) for found, expected in both if found is not None]
+    written = [(found, expected) for found, expected in both if found is not None]
     assert all(text == expected for text, expected in written)
     assert len(written) > len(both) * 2 / 3
 
@@ -118,8 +125,7 @@ def test_runs_of_units_are_the_encoded_document(machine, cores):
             for slots in (units, 1):  # the same units twice: what is kept of one job is right for another
                 request = compile_request(ss.Jobspec.from_shape(f"slot={slots}/core={units // slots}"), index)
                 selections.append(RunSelection(kind, request, runs, units))
-    written = PlainText(index).resources(selections)
-    assert len(written) > 400
-    for text, selection in zip(written, selections, strict=True):
-        section = document(selection.full(), index)["execution"]
-        assert "".join(text) == msgspec.json.encode(section).decode()[1:-1]
+    assert len(selections) > 400
+    text = PlainText(index)
+    for selection in selections:
+        assert text.text(selection, "3", "4.5", LAST) == encoded(selection.full(), index)
