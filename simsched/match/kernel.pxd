@@ -71,6 +71,7 @@ cdef class Kernel:
     @cython.locals(at=cython.longlong, cell=cython.longlong)
     cdef bint _passes(self, long long n, long long idle, int state) noexcept
     cdef long long _host(self, long long d, long long n, int state) noexcept
+    cdef bint _may_host(self, long long d, long long n, int state) noexcept
     @cython.locals(base=cython.longlong, t=cython.longlong, have=cython.longlong, at=cython.longlong, cell=cython.longlong)
     cdef void _sum_up(self, long long n, int state) noexcept
     @cython.locals(

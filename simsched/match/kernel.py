@@ -224,10 +224,16 @@ class Kernel:
 
     def _host(self, d: int, n: int, state: int) -> int:
         """Return how many copies of a demand a target hosts."""
-        if not self.may[d * self.targets + n]:
+        if not self._may_host(d, n, state):
             return 0
         self._sum_up(n, state)
         return self._copies(d, n, state)
+
+    def _may_host(self, d: int, n: int, state: int) -> bool:
+        """Whether a target may host a demand, and no claim on it is in the way."""
+        if not self.may[d * self.targets + n]:
+            return False
+        return not self.shut[d] or self._passes(n, self.idle[d], state)
 
     def _sum_up(self, n: int, state: int) -> None:
         """Sum up the free units of each type on a target."""
@@ -241,11 +247,7 @@ class Kernel:
             self.have[t] = have
 
     def _copies(self, d: int, n: int, state: int) -> int:
-        """Return how many copies of a demand a target hosts whose free units are summed up."""
-        if not self.may[d * self.targets + n]:
-            return 0
-        if self.shut[d] and not self._passes(n, self.idle[d], state):
-            return 0
+        """Return how many copies of a demand a target hosts that may, and whose free units are summed up."""
         copies = self.most[d]
         for i in range(self.begin[d], self.begin[d + 1]):
             if self.per[i]:
@@ -307,7 +309,7 @@ class Kernel:
         self._sum_up(n, NOW)
         for d in range(self.demands):
             at = d * self.targets + n
-            copies = self._copies(d, n, NOW)
+            copies = self._copies(d, n, NOW) if self._may_host(d, n, NOW) else 0
             self.total[d] += copies - self.copies[at]
             self.copies[at] = copies
 
