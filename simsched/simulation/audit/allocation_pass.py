@@ -122,6 +122,8 @@ class AllocationPass:
         """What each job had that may be suspended."""
         self._left: dict[str, frozenset[int]] = {}
         """The ranks that each job released last."""
+        self._wrong_ends: dict[str, tuple[_Row, str]] = {}
+        """The newest allocation of a job, and what is wrong about its expiration."""
         self._vague = 0
 
     def read(self, lines: Iterable[bytes]) -> None:
@@ -146,6 +148,8 @@ class AllocationPass:
                     self._line(line, name, at, number)
                 except (SimschedError, LookupError, TypeError, AttributeError, ValueError) as error:
                     report.add("A1", name, f"line {number}: its R cannot be read: {error}")
+        for name, (_, fault) in self._wrong_ends.items():
+            report.add("A8", name, fault)
         report.checked["A1", "lines"] = number
         for law, of in (("A2", "R documents"), ("A3", "R documents"), ("A5", "requests")):
             report.checked[law, of] = report.allocations
@@ -328,8 +332,12 @@ class AllocationPass:
         expected = 0 if limit == inf else row.start + max(limit, SLACK) + row.gaps  # RFC 20: after the start
         if differs(execution.starttime, row.start):
             self._report.add("A8", name, f"starttime {execution.starttime} is not {row.start}")
+        before, fault = self._wrong_ends.pop(name, (row, ""))
+        # An R that another one replaces may have had the limit of before.
+        if fault and not (before.last == row.time and before.start == row.start):
+            self._report.add("A8", name, fault)
         if differs(execution.expiration, expected):
-            self._report.add("A8", name, f"expiration {execution.expiration} is not {expected}")
+            self._wrong_ends[name] = row, f"expiration {execution.expiration} is not {expected}"
 
     # -- releases -----------------------------------------------------------------------------
 
