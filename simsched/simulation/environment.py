@@ -48,7 +48,7 @@ class FutureEvent(NamedTuple):
 
 
 LEAST = 64
-"""Events for which a list has place at least."""
+"""The least number of events for which there is room."""
 
 CALLBACKS: list[Callable[[Any], None]] = [fire]
 """Of every call; simpy only reads them."""
@@ -69,7 +69,7 @@ class ScheduledCall(Event):
     handle: Handler
 
     def __init__(self) -> None:
-        """Leave all to whoever makes one."""
+        """Leave all to `FutureEvents`, which uses a call again once it was due."""
 
 
 class FutureEvents:
@@ -100,7 +100,7 @@ class FutureEvents:
         """Times and priorities of the heap, and place for more."""
         self._entered = 0
         self._posted: list[ScheduledCall] = []
-        """The calls in the environment: last that of the first event, and before it those that were first."""
+        """The calls in the environment: the last is that of the first event, the others are of later ones."""
         self._spare: list[ScheduledCall] = []
         """Calls that were due; to use them again is cheaper than to make others."""
         self._schedule: Any = self.env.schedule
@@ -234,6 +234,7 @@ class FutureEvents:
         """Forget who handles the events of a run that is over, which is then freed without a collection."""
         self._handlers.clear()
         self._drop()
+        self._spare.clear()
 
     def has(self, kind: str) -> bool:
         """Whether an event of a kind is to come."""

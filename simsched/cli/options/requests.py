@@ -190,7 +190,7 @@ def note_clusters(refused: Iterable[NamedRequest], hint: str) -> None:
 
 def note_sharing(requests: Iterable[NamedRequest]) -> None:
     """Note requests that claim nothing, and the shapes that would."""
-    from simsched.formats.jobspec.shape import notes_on_sharing
+    from simsched.formats.jobspec.sharing_notes import notes_on_sharing
 
     for text in notes_on_sharing((request.jobspec.resources for request in requests), "request"):
         note(text)

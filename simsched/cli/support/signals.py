@@ -44,7 +44,7 @@ class Stopped(KeyboardInterrupt):
 
 
 class Stop:
-    """Set by the first signal; `status` is then the exit status."""
+    """Whether a signal came, and what it ends; `status` is then the exit status."""
 
     def __init__(self) -> None:
         self.status = 128 + signal.SIGINT
@@ -52,13 +52,13 @@ class Stop:
         self._end: Callable[[], None] | None = None
 
     def take(self, number: int) -> None:
-        """Set it for a signal."""
+        """Note a signal, and end the run."""
         self.status, self.is_set = 128 + number, True
         if self._end is not None:
             self._end()
 
     def ends(self, end: Callable[[], None]) -> None:
-        """Let a function be called once it is set."""
+        """Let the first signal call a function, at once if it has come."""
         self._end = end
         if self.is_set:
             end()

@@ -17,12 +17,11 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections import Counter
 from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from simsched.formats.jobspec.vertex import DEFAULT_LABEL, ResourceVertex, claiming, claims, walk
+from simsched.formats.jobspec.vertex import DEFAULT_LABEL, ResourceVertex, walk
 from simsched.formats.rfc.count import Count
 from simsched.formats.text.diagnostics import CaretError, CaretLimitError, refuse_broken_text
 from simsched.formats.text.immutable import FrozenDict
@@ -471,32 +470,3 @@ def _items(vertex: ResourceVertex) -> Iterable[str]:
         yield f"id:{format_value(vertex.id)}"
     for key, value in vertex.extra:
         yield _format_item(key, value, '"x"' if key == "x" else "")  # x alone is exclusive
-
-
-NAMED = 3
-"""Shapes that a note names at most."""
-
-
-def notes_on_sharing(requests: Iterable[tuple[ResourceVertex, ...]], noun: str) -> Iterator[str]:
-    """Yield one sentence if some requests claim nothing, with the shapes that would claim the same (M4)."""
-    number = 0
-    found: Counter[tuple[ResourceVertex, ...]] = Counter()
-    known: dict[int, tuple[tuple[ResourceVertex, ...], bool]] = {}  # jobs of one log share their requests
-    for resources in requests:
-        number += 1
-        if id(resources) not in known:
-            known[id(resources)] = resources, claims(resources)
-        if not known[id(resources)][1]:
-            found[resources] += 1
-    if found:
-        words = [
-            f"{format_shape(claiming(resources))} instead of {format_shape(resources)} ({times:,})"
-            for resources, times in found.most_common(NAMED)
-        ]
-        more, total = len(found) - NAMED, found.total()
-        which = f"{total:,} of {number:,} {noun}{'s' * (number > 1)} claim{'s' * (total == 1)} nothing"
-        rest = f" and {more:,} more shape{'s' * (more > 1)}" if more > 0 else ""
-        yield (
-            f"{which} exclusively, so others may get the same resources at the same time; "
-            f"to claim: {', '.join(words)}{rest}"
-        )

@@ -145,12 +145,14 @@ def _counts(jobs: Table) -> dict[str, float]:
 
 
 _OF_JOBS = {
-    "wait": ("mean", "p50", "p90", "p95", "p99", "max"),
-    "turnaround": ("mean", "p50"),
-    "bounded_slowdown": ("mean", "p50", "p95"),
+    "wait": ("mean", "median", "p90", "p95", "p99", "max"),
+    "turnaround": ("mean", "median"),
+    "bounded_slowdown": ("mean", "median", "p95"),
     "per_processor_bounded_slowdown": ("mean",),
 }
-"""Function of `metrics` → its figures, as in ``p95_wait``; p50 is the median."""
+"""Function of `metrics` → its figures, as in ``p95_wait``."""
+_SHOWN = {"median": 50, "p90": 90, "p95": 95, "p99": 99}
+"""Figure → percentile."""
 
 
 def _times(jobs: Table) -> dict[str, float]:
@@ -164,9 +166,11 @@ def _times(jobs: Table) -> dict[str, float]:
         "estimate_accuracy": m.describe(m.estimate_accuracy(done), ())["mean"],
         "mean_queue_length": m.queue_length(done),
     }
-    for column, names in _OF_JOBS.items():
-        found = m.describe(getattr(m, column)(done), [int(name[1:]) for name in names if name[1:].isdigit()])
-        figures |= {f"{'median' if name == 'p50' else name}_{column}": found[name] for name in names}
+    for of, names in _OF_JOBS.items():
+        shown = {name: _SHOWN[name] for name in names if name in _SHOWN}
+        found = m.describe(getattr(m, of)(done), [*shown.values()])
+        found |= {name: found[f"p{percentile}"] for name, percentile in shown.items()}
+        figures |= {f"{name}_{of}": found[name] for name in names}
     return figures
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import did_you_mean, nearest
-from simsched.formats.jobspec.shape import notes_on_sharing
+from simsched.formats.jobspec.sharing_notes import notes_on_sharing
 from simsched.formats.rfc.constraint import gpu_type_of
 from simsched.match.policies.policy import find_policy
 from simsched.schedule.orders.priority_rules import NamedNumbers

@@ -1,0 +1,43 @@
+"""Notes on requests that claim nothing exclusively, so that several jobs may get the same resources (M4)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from simsched.formats.jobspec.shape import format_shape
+from simsched.formats.jobspec.vertex import claiming, claims
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from simsched.formats.jobspec.vertex import ResourceVertex
+
+
+NAMED = 3
+"""Shapes that a note names at most."""
+
+
+def notes_on_sharing(requests: Iterable[tuple[ResourceVertex, ...]], noun: str) -> Iterator[str]:
+    """Yield one sentence if some requests claim nothing, with the shapes that would claim the same (M4)."""
+    number = 0
+    found: Counter[tuple[ResourceVertex, ...]] = Counter()
+    known: dict[int, tuple[tuple[ResourceVertex, ...], bool]] = {}  # jobs of one log share their requests
+    for resources in requests:
+        number += 1
+        if id(resources) not in known:
+            known[id(resources)] = resources, claims(resources)
+        if not known[id(resources)][1]:
+            found[resources] += 1
+    if found:
+        words = [
+            f"{format_shape(claiming(resources))} instead of {format_shape(resources)} ({times:,})"
+            for resources, times in found.most_common(NAMED)
+        ]
+        more, total = len(found) - NAMED, found.total()
+        which = f"{total:,} of {number:,} {noun}{'s' * (number > 1)} claim{'s' * (total == 1)} nothing"
+        rest = f" and {more:,} more shape{'s' * (more > 1)}" if more > 0 else ""
+        yield (
+            f"{which} exclusively, so others may get the same resources at the same time; "
+            f"to claim: {', '.join(words)}{rest}"
+        )
