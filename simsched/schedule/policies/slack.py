@@ -45,7 +45,9 @@ class Slack(Conservative):
                     self._try_first(context, job)
             self.next_start = min(self.starts.values(), default=NEVER)
             context.wake = self._next_wake(context)
-        self.latest = {job: latest for job, latest in self.latest.items() if job in context.queue}
+        # A job that a limit takes out of view keeps its reservation, and with it its latest start.
+        waiting = [job for job in self.latest if job in context.queue or job in self.starts]
+        self.latest = {job: self.latest[job] for job in waiting}
 
     def _promise(self, context: PassContext, job: int, start: float) -> None:
         """Promise the latest start to a job that has none yet."""

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import random
 
+import numpy as np
 import pytest
 
 import simsched as ss
+from simsched.schedule.policies.slack import Slack
 from tests.reference import backfilling as naive
+from tests.simulation.simworld import job, machine, workload
 from tests.simulation.test_against_backfilling import CASES, starts, workload_of
 from tests.simulation.test_against_naive import cluster_of
 
@@ -67,3 +70,27 @@ def test_starts_are_those_of_the_naive_scheduler(case):
         found = starts(run)
         differ = [(job, found.get(job.id)) for job in jobs if found.get(job.id) != expected[job.id]]
         assert not differ, f"seed {seed}, {rules}: {differ[:3]}"
+
+
+def test_a_reservation_out_of_view_keeps_its_latest_start():
+    """A limit takes jobs out of view that have reservations; `_try_first` asks for their latest starts."""
+    out_of_view = []
+
+    class Watched(Slack):
+        def run_pass(self, context):
+            super().run_pass(context)
+            out_of_view.extend(self.starts.keys() - set(context.queue))
+            assert self.starts.keys() <= self.latest.keys()
+
+    rng = np.random.default_rng(0)
+    jobs = [
+        job(str(n), n // 3, f"slot={rng.integers(1, 5)}/core", int(rng.integers(2, 31)), user="ab"[n % 2])
+        for n in range(20)
+    ]
+    ss.simulate(
+        machine(4),
+        workload(*jobs),
+        Watched(1.0),
+        limits=[{"each": "user", "running-jobs": 2, "blocks": True}],
+    )
+    assert out_of_view
