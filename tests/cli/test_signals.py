@@ -265,9 +265,9 @@ def test_the_first_signal_raises_and_handlers_are_put_back(heard):
 
 def test_so_many_signals_end_at_once(heard, capfd):
     with interruptible(lasting=False), stopping() as stop:
-        assert not stop.is_set()
+        assert not stop.is_set
         sent(signal.SIGTERM, FURTHER)
-        assert stop.is_set()
+        assert stop.is_set
         with pytest.raises(Stopped) as found:
             sent(signal.SIGTERM)
     assert (stop.status, found.value.status) == (143, 143)
