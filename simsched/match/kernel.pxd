@@ -36,8 +36,7 @@ cdef class Kernel:
     cdef readonly long long[::1] leaf, column, shut, idle, most, whole, begin, type, per, order, demand, amount
     cdef readonly long long[::1] level, distinct, alone, times, inner, inner_type, inner_per, vertices, vertex, full
     cdef readonly long long[::1] hosted
-    cdef Py_ssize_t types
-    cdef long long[::1] row_of, have, column_units
+    cdef long long[::1] row_of, column_units
     cdef bint told
     cdef readonly bint divided
     cdef readonly unsigned char[::1] may
@@ -70,14 +69,11 @@ cdef class Kernel:
     cdef long long _free(self, long long cell, int state) noexcept
     @cython.locals(at=cython.longlong, cell=cython.longlong)
     cdef bint _passes(self, long long n, long long idle, int state) noexcept
-    cdef long long _host(self, long long d, long long n, int state) noexcept
-    cdef bint _may_host(self, long long d, long long n, int state) noexcept
-    @cython.locals(base=cython.longlong, t=cython.longlong, have=cython.longlong, at=cython.longlong, cell=cython.longlong)
-    cdef void _sum_up(self, long long n, int state) noexcept
     @cython.locals(
-        copies=cython.longlong, base=cython.longlong, i=cython.longlong, at=cython.longlong, cell=cython.longlong,
+        copies=cython.longlong, base=cython.longlong, i=cython.longlong, per=cython.longlong,
+        have=cython.longlong, t=cython.longlong, at=cython.longlong, cell=cython.longlong,
     )
-    cdef long long _copies(self, long long d, long long n, int state) noexcept
+    cdef long long _host(self, long long d, long long n, int state) noexcept
     @cython.locals(
         level=cython.longlong, of=cython.longlong, count=cython.longlong, total=cython.longlong, v=cython.longlong,
         copies=cython.longlong, i=cython.longlong, t=cython.longlong, have=cython.longlong, at=cython.longlong,

@@ -137,9 +137,6 @@ class Kernel:
         """Whether a placement is told how many units it draws of each column of its targets, and how many."""
         self.row_of, self.hosted = zeros(self.width), zeros(int(within.numbers.max(initial=0)))
         """The free units of a target, and the copies that each of its vertices hosts, while it is counted."""
-        self.types = len(columns) - 1
-        self.have = zeros(self.types)
-        """The free units of each type on the target that is counted."""
         self.may = view(np.ascontiguousarray(may).reshape(-1))
         self.order = integers(order)
         self.last = last
@@ -224,36 +221,25 @@ class Kernel:
 
     def _host(self, d: int, n: int, state: int) -> int:
         """Return how many copies of a demand a target hosts."""
-        if not self._may_host(d, n, state):
-            return 0
-        self._sum_up(n, state)
-        return self._copies(d, n, state)
-
-    def _may_host(self, d: int, n: int, state: int) -> bool:
-        """Whether a target may host a demand, and no claim on it is in the way."""
         if not self.may[d * self.targets + n]:
-            return False
-        return not self.shut[d] or self._passes(n, self.idle[d], state)
-
-    def _sum_up(self, n: int, state: int) -> None:
-        """Sum up the free units of each type on a target."""
+            return 0
+        if self.shut[d] and not self._passes(n, self.idle[d], state):
+            return 0
+        copies = self.most[d]
         base = n * self.width
-        for t in range(self.types):
+        for i in range(self.begin[d], self.begin[d + 1]):
+            per = self.per[i]
+            if per == 0:
+                continue
             have = 0
+            t = self.type[i]
             for at in range(base + self.column[t], base + self.column[t + 1]):
                 cell = self.leaf[at]
                 if cell >= 0:
                     have += self._free(cell, state)
-            self.have[t] = have
-
-    def _copies(self, d: int, n: int, state: int) -> int:
-        """Return how many copies of a demand a target hosts that may, and whose free units are summed up."""
-        copies = self.most[d]
-        for i in range(self.begin[d], self.begin[d + 1]):
-            if self.per[i]:
-                copies = min(copies, self.have[self.type[i]] // self.per[i])
+            have //= per
+            copies = min(copies, have)
         if copies and self.level[d] >= 0:
-            base = n * self.width
             for at in range(self.width):
                 cell = self.leaf[base + at]
                 self.row_of[at] = self._free(cell, state) if cell >= 0 else 0
@@ -306,10 +292,9 @@ class Kernel:
 
     def _count(self, n: int) -> None:
         """Count the copies on a target again."""
-        self._sum_up(n, NOW)
         for d in range(self.demands):
             at = d * self.targets + n
-            copies = self._copies(d, n, NOW) if self._may_host(d, n, NOW) else 0
+            copies = self._host(d, n, NOW)
             self.total[d] += copies - self.copies[at]
             self.copies[at] = copies
 

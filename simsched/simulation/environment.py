@@ -5,9 +5,6 @@ interface is used, and other events in the environment never change the order of
 Events of a run are ordered by (time, class, order of entry).  Class and order of entry are the
 priority in simpy, so events of other processes at the same instant usually come first.
 
-The events to come are a heap of this module's own, and only the first of them is in the environment: simpy
-compares events as tuples of Python, which would cost more than to handle them.
-
 The classes order the events of one instant: ends, then disruptions, then submissions and met
 dependencies, then the scheduling pass.  (`EARLY_END` is for a variation of EASY in which ends before
 the requested end come after submissions; `WAKE` is the start of a reservation.)
@@ -15,7 +12,6 @@ the requested end come after submissions; `WAKE` is the start of a reservation.)
 
 from __future__ import annotations
 
-from array import array
 from math import inf, nextafter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -28,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     Handler = Callable[[Any], None]
-    Entry = tuple[float, int, str, Any]
 
 CLASS = 2**40
 """Priorities of simpy in one class: this many events have different ones by their order of entry."""
@@ -47,25 +42,22 @@ class FutureEvent(NamedTuple):
     payload: Any
 
 
-LEAST = 64
-"""The least number of events for which there is room."""
-
 CALLBACKS: list[Callable[[Any], None]] = [fire]
 """Of every call; simpy only reads them."""
 
 
 class ScheduledCall(Event):
-    """A simpy event at which the first event of a run happens.
+    """A simpy event at which something happens in a run.
 
     It cannot fail, so it counts as successful from the start, as a simpy timeout does.  Its `entry`
     is (time of the run, priority, kind, payload), or None if it was dropped; a spare call keeps that of its
-    last event.
+    last event.  The time is carried because that of a shared environment may have another origin; slots,
+    because a run makes several for each job.
     """
 
     __slots__ = ("callbacks", "entry", "handle")
     _ok = True
-
-    entry: Entry | None
+    entry: tuple[float, int, str, Any] | None
     handle: Handler
 
     def __init__(self) -> None:
@@ -94,13 +86,9 @@ class FutureEvents:
         self.over = self.env.event()
         self._origin = self.here = self.env.now
         self._handlers: dict[str, Handler] = {}
-        self._entries: list[Entry] = []
-        """The events to come as a heap: those at 2 n + 1 and 2 n + 2 do not come before that at n."""
-        self._time_of, self._order_of = array("d", bytes(8 * LEAST)), array("q", bytes(8 * LEAST))
-        """Times and priorities of the heap, and place for more."""
+        self._calls: list[ScheduledCall] = []
+        """All calls in use, the spare ones included."""
         self._entered = 0
-        self._posted: list[ScheduledCall] = []
-        """The calls in the environment: the last is that of the first event, the others are of later ones."""
         self._spare: list[ScheduledCall] = []
         """Calls that were due; to use them again is cheaper than to make others."""
         self._schedule: Any = self.env.schedule
@@ -117,64 +105,22 @@ class FutureEvents:
         Events are entered by handlers and before the run, when the environment's time is known without
         asking for it; simpy's property `now` would be a tenth of the cost.
         """
-        self._entered += 1
-        entry = time, order + self._entered, kind, payload
-        if self._enter(entry) == 0:
-            self._post(entry)
-
-    def _enter(self, entry: Entry) -> int:
-        """Put an event into the heap, and return its place."""
-        entries, time, order = self._entries, entry[0], entry[1]
-        at = len(entries)
-        if at == len(self._time_of):
-            self._time_of = array("d", self._time_of) * 2
-            self._order_of = array("q", self._order_of) * 2
-        times, orders = self._time_of, self._order_of
-        entries.append(entry)
-        while at:
-            up = (at - 1) // 2
-            if times[up] < time or (times[up] == time and orders[up] < order):
-                break
-            times[at], orders[at], entries[at] = times[up], orders[up], entries[up]
-            at = up
-        times[at], orders[at], entries[at] = time, order, entry
-        return at
-
-    def _take_first(self) -> None:
-        """Take the first event out of the heap."""
-        entries, times, orders, at = self._entries, self._time_of, self._order_of, 0
-        moved = entries.pop()
-        count = len(entries)
-        time, order = times[count], orders[count]
-        while 2 * at + 1 < count:
-            down = 2 * at + 1
-            if down + 1 < count and (
-                times[down + 1] < times[down]
-                or (times[down + 1] == times[down] and orders[down + 1] < orders[down])
-            ):
-                down += 1
-            if time < times[down] or (time == times[down] and order < orders[down]):
-                break
-            times[at], orders[at], entries[at] = times[down], orders[down], entries[down]
-            at = down
-        if count:
-            times[at], orders[at], entries[at] = time, order, moved
-
-    def _post(self, entry: Entry) -> None:
-        """Enter the call of an event into the environment."""
-        if self._spare:
-            call = self._spare.pop()
+        self._entered = entered = self._entered + 1
+        priority = order + entered
+        spare = self._spare
+        if spare:
+            call = spare.pop()
         else:
             call = ScheduledCall()
             call.handle = self._fire
-        call.callbacks, call.entry = CALLBACKS, entry
-        self._posted.append(call)
-        now, there = self.here, self._origin + entry[0]
+            self._calls.append(call)
+        call.callbacks, call.entry = CALLBACKS, (time, priority, kind, payload)
+        now, there = self.here, self._origin + time
         delay = there - now
         if now + delay == there:
-            self._schedule(call, entry[1], delay)
+            self._schedule(call, priority, delay)
         else:
-            self._hop(call, entry[1], there)
+            self._hop(call, priority, there)
 
     def _hop(self, call: ScheduledCall, priority: int, there: float) -> None:
         """Enter a call whose time is not reached exactly from now.
@@ -222,9 +168,10 @@ class FutureEvents:
 
     def start(self) -> bool:
         """Return whether there are events; without any the run is over at once."""
-        if not self._entries and not self.over.triggered:
+        any_to_come = len(self._spare) < len(self._calls)
+        if not any_to_come and not self.over.triggered:
             self.over.succeed()
-        return bool(self._entries)
+        return any_to_come
 
     def close(self) -> None:
         """End the run once the present event is handled; later events of the run do not happen."""
@@ -233,7 +180,7 @@ class FutureEvents:
     def dismiss(self) -> None:
         """Forget who handles the events of a run that is over, which is then freed without a collection."""
         self._handlers.clear()
-        self._drop()
+        self._calls.clear()
         self._spare.clear()
 
     def has(self, kind: str) -> bool:
@@ -242,21 +189,21 @@ class FutureEvents:
 
     def only(self, *kinds: str) -> bool:
         """Whether all events to come are of these kinds; checkpoints and the end of the run do not count."""
-        return all(entry[2] in kinds for entry in self._entries if _counts(entry))
+        return all(entry[2] in kinds for entry in self._entries() if _counts(entry))
 
     def pending(self) -> Iterator[FutureEvent]:
         """Yield the events to come in their order, without checkpoints and the end of the run.
 
         These two belong to the run that wrote them and not to one that continues from its state.
         """
-        for entry in sorted(self._entries, key=_place):
+        for entry in self._entries():
             if _counts(entry):
                 time, priority, kind, payload = entry
                 yield FutureEvent(time, priority // CLASS * CLASS, kind, payload)
 
     def marks(self) -> Iterator[FutureEvent]:
         """Yield the events to come that `pending` leaves out: pauses and the end of the run."""
-        for entry in sorted(self._entries, key=_place):
+        for entry in self._entries():
             if not _counts(entry):
                 time, priority, kind, payload = entry
                 yield FutureEvent(time, priority // CLASS * CLASS, kind, payload)
@@ -286,42 +233,32 @@ class FutureEvents:
 
     def _fire(self, call: Any) -> None:
         """Handle an event that is due."""
-        entry, entries, posted = call.entry, self._entries, self._posted
+        entry, spare = call.entry, self._spare
         if entry is None:  # the run was closed or restored since; in a shared environment it is still due
             return
         now, _, kind, payload = entry
         self.now, self.here = now, self._origin + now
-        if entry is entries[0]:
-            posted.pop()
-            self._take_first()
-        else:  # the environment's times are rounded, so two times of the run may be one of it
-            posted.remove(call)
-            others = [one for one in entries if one is not entry]
-            entries.clear()
-            for one in others:
-                self._enter(one)
-        self._spare.append(call)
-        if entries and (not posted or posted[len(posted) - 1].entry is not entries[0]):
-            self._post(entries[0])
+        spare.append(call)
         self._handlers[kind](payload)
-        if not entries or self._closing:
+        if len(spare) == len(self._calls) or self._closing:
             self._drop()
             if not self.over.triggered:
                 self.over.succeed()
 
+    def _entries(self) -> list[tuple[float, int, str, Any]]:
+        """Return the entries of the events to come, in their order."""
+        spare = set(map(id, self._spare))
+        found = [call.entry for call in self._calls if id(call) not in spare and call.entry is not None]
+        return sorted(found, key=lambda entry: entry[:2])
+
     def _drop(self) -> None:
         """Forget all events to come; those in the environment do nothing when they are due."""
-        for call in self._posted:
+        for call in self._calls:
             call.entry = None
-        self._posted.clear()
-        self._entries.clear()
+        self._calls.clear()
+        self._spare.clear()
 
 
-def _place(entry: Entry) -> tuple[float, int]:
-    """Return the time and the priority of an event."""
-    return entry[:2]
-
-
-def _counts(entry: Entry) -> bool:
+def _counts(entry: tuple[float, int, str, Any]) -> bool:
     """Whether an event is neither a checkpoint nor the end of the run."""
     return END <= entry[1] < LAST
