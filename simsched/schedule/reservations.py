@@ -86,9 +86,16 @@ class Reservations(Protocol):
 class Turns:
     """The turns of jobs with reservations on a profile (see `Reservations.turns`)."""
 
-    def __init__(self, profile: Profile, table: JobTable, jobs: list[int], *rest: Any) -> None:
+    def __init__(
+        self,
+        profile: Profile,
+        table: JobTable,
+        jobs: list[int],
+        barred: set[int],
+        starts: dict[int, float] | None,
+    ) -> None:
         self._profile, self._table, self._jobs, self._at = profile, table, jobs, 0
-        self._barred, self._starts = rest
+        self._barred, self._starts = barred, starts
 
     def __iter__(self) -> Turns:
         return self
@@ -109,7 +116,7 @@ class Turns:
             if claim is None:
                 return True
             if self._starts is not None and claim.begin > profile.now:
-                number = job
+                number = job  # of a C type where this is compiled
                 if profile.move(claim, table.kind_of[number], table.duration_of[number], NEVER) < NEVER:
                     self._starts[job] = claim.begin
             if claim.begin <= profile.now:

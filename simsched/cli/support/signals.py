@@ -44,7 +44,7 @@ class Stopped(KeyboardInterrupt):
 
 
 class Stop:
-    """Whether a signal came, and what it ends; `status` is then the exit status."""
+    """Whether a signal came, and what it ends; `status` is the exit status for it."""
 
     def __init__(self) -> None:
         self.status = 128 + signal.SIGINT

@@ -198,6 +198,6 @@ class AllocationLog:
 def _number(value: float) -> str:
     """Return a number as JSON."""
     if type(value) is int:
-        whole = value
+        whole = value  # of a C type where this is compiled
         return f"{whole}"
     return _encode(value).decode()

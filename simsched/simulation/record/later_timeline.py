@@ -91,8 +91,7 @@ def later_rows(
     known = came | (np.array(recorder.result, dtype=np.int64) != PENDING)
     known[:submitted] = True
     began, ended = ~np.isnan(start), ~np.isnan(end)
-    times = np.sort(np.concatenate((submits[known], end[ended])))
-    times = times[np.diff(times, prepend=-np.inf) > 0]  # `np.unique` imports numpy.ma
+    times = np.unique(np.concatenate((submits[known], end[ended])))
     places = times.searchsorted(eligible[came]), times.searchsorted(start[began])
     ends = times.searchsorted(end[ended])
 

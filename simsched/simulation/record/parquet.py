@@ -28,7 +28,7 @@ _FORMAT = "FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1"
 def write_tables(folder: Path, tables: Mapping[str, Mapping[str, Any]]) -> None:
     """Write ``NAME.parquet`` of each table, NumPy columns of one length.
 
-    NaN and None become NULL, inf stays, the columns `_LISTS` are of lists of texts, and no others are.
+    NaN and None become NULL, inf stays, the columns in `_LISTS`, and no others, are lists of texts.
 
     Raises
     ------

@@ -1,6 +1,6 @@
 """R as JSON text, written directly from the arrays of selections, for most allocations.
 
-`PlainText.resources` gives the same bytes as encoding `emit.document`, many times faster.  It applies if
+`PlainText.text` gives the same bytes as encoding `emit.document`, many times faster.  It applies if
 ranks are in containment order and R names only units on execution targets; `emit.document` writes all others.
 """
 
