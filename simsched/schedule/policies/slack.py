@@ -38,6 +38,8 @@ class Slack(Conservative):
     def run_pass(self, context: PassContext) -> None:
         """Make a conservative pass, and then start jobs that delay others only within their slack."""
         may_start = context.released or context.moved or bool(context.queue.fresh) or bool(context.queue.gone)
+        for job in context.queue.gone:  # its reservation is withdrawn now
+            self.latest.pop(job, None)
         super().run_pass(context)
         if may_start and not context.plan.overrun(context.now):
             for job in context.queue.listed():
@@ -45,7 +47,7 @@ class Slack(Conservative):
                     self._try_first(context, job)
             self.next_start = min(self.starts.values(), default=NEVER)
             context.wake = self._next_wake(context)
-        # A job that a limit takes out of view keeps its reservation, and with it its latest start.
+        # A job that a limit takes out of view has its reservation until the next pass.
         waiting = [job for job in self.latest if job in context.queue or job in self.starts]
         self.latest = {job: self.latest[job] for job in waiting}
 
