@@ -369,7 +369,7 @@ class CountedKinds(KernelKinds):
         elif recipe.shares:
             holds = (Hold(available.index.target_type, targets, exclusive=False),)
         counted = available.partial is None
-        made: Any = Placed(placed, claim, bits, parts, sums, targets, holds, counted)
+        made: Any = Placed(placed, claim, bits, parts, sums, targets, holds, counted=counted)
         if not placed.tabled:
             held = with_masks(list(made.held), available, highest=self._policy.highest)
             made = changed(made.full(), held=held, named=held)

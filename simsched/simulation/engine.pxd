@@ -3,15 +3,24 @@ cimport cython
 
 from simsched.schedule.pass_context cimport PassContext
 from simsched.schedule.profiles.plan cimport Plan
+from simsched.schedule.queue cimport WaitingQueue
 from simsched.simulation.environment cimport FutureEvents
 from simsched.simulation.jobs.prepare cimport Prepared
 from simsched.simulation.listeners cimport Heard
 from simsched.simulation.queue_groups cimport QueueGroups
 from simsched.simulation.record.recorder cimport Recorder
 
+cdef class RunProgress:
+    cdef public list states
+    cdef public dict ends, requeues
+    cdef public long long submitted, done, passes, timers
+    cdef public object due
+    cdef public double wake
+
 cdef class Engine:
     cdef public Prepared prepared
-    cdef public object config, progress, predictions
+    cdef public object config, predictions
+    cdef public RunProgress progress
     cdef public Heard on
     cdef public FutureEvents future
     cdef public Recorder recorder
@@ -23,13 +32,13 @@ cdef class Engine:
 
     @cython.locals(jobs=list)
     cpdef take_place(self, Py_ssize_t first)
-    @cython.locals(future=FutureEvents, at=cython.Py_ssize_t, count=cython.Py_ssize_t)
+    @cython.locals(future=FutureEvents, progress=RunProgress, at=cython.Py_ssize_t, count=cython.Py_ssize_t)
     cpdef take_in(self, payload=*)
     cpdef submit(self, job, now)
     cpdef enter_end(self, job, end)
     @cython.locals(due=cython.bint)
     cpdef _on_end(self, job)
-    @cython.locals(on=Heard, recorder=Recorder)
+    @cython.locals(on=Heard, recorder=Recorder, progress=RunProgress)
     cpdef _finish(self, job, now, result, reason=*)
     cpdef _release(self, job, now, way)
     @cython.locals(early=cython.bint, context=PassContext)
@@ -37,8 +46,10 @@ cdef class Engine:
     @cython.locals(future=FutureEvents)
     cpdef settle(self)
     cpdef _on_pass(self, payload)
-    @cython.locals(on=Heard, queues=QueueGroups, context=PassContext, started=list)
+    @cython.locals(on=Heard, queues=QueueGroups, progress=RunProgress, queue=WaitingQueue, context=PassContext, started=list)
     cpdef _pass(self, now)
-    @cython.locals(on=Heard, queues=QueueGroups, recorder=Recorder, future=FutureEvents)
+    @cython.locals(
+        prepared=Prepared, on=Heard, queues=QueueGroups, recorder=Recorder, future=FutureEvents, states=list, ends=dict,
+    )
     cpdef begin(self, started, now)
     cpdef _enter_wake(self, time)

@@ -62,7 +62,7 @@ NEW = JobState.NEW
 BY_ITSELF, INTERRUPTED = Way.END, Way.INTERRUPT  # Python finds the members of an `Enum` slowly
 
 
-@dataclass(slots=True)
+@dataclass
 class RunProgress:
     """How far a run has come.
 

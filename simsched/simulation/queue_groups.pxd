@@ -15,6 +15,7 @@ cdef class QueueGroups:
     cdef public long long barred
     cdef public list groups, shares
 
+    @cython.locals(queue=WaitingQueue)
     cpdef add(self, job)
     @cython.locals(table=JobTable, first=cython.Py_ssize_t, queue=WaitingQueue)
     cpdef enroll(self, Joined joined)

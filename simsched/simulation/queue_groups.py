@@ -266,7 +266,8 @@ class QueueGroups:
         if self.taken:
             self.taken.pop(job, None)
         if self.limits is None:
-            group.queue.add(job)
+            queue = group.queue
+            queue.add(job)
             if self.magnets:
                 for at, attracts in self.magnets.items():
                     if attracts(job):

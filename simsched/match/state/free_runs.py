@@ -144,15 +144,3 @@ def whole(low: int, high: int, each: int) -> int:
     """Return how many targets have all their units in a run."""
     found = high // each - (low + each - 1) // each
     return max(0, found)
-
-
-def touched(runs: list[int], each: int) -> int:
-    """Return how many targets have at least one unit of some runs."""
-    found, before = 0, -1
-    for at in range(0, len(runs), 2):
-        first, last = runs[at] // each, (runs[at + 1] - 1) // each
-        found += last - first
-        if first != before:
-            found += 1
-        before = last
-    return found

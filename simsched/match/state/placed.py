@@ -37,7 +37,7 @@ class PlacedKind(NamedTuple):
     gpu: int
 
 
-class Placed(LazySelection, eq=False, gc=False):
+class Placed(LazySelection):
     """Units on targets, as the kernel placed them.
 
     Attributes
@@ -48,28 +48,36 @@ class Placed(LazySelection, eq=False, gc=False):
     targets, holds, counted : as in `Selection`.
     """
 
-    kind: PlacedKind
-    claim: Integers
-    bits: Words
-    parts: list[int]
-    sums: list[int]
-    targets: Integers
-    holds: tuple[Hold, ...]
-    counted: bool
-    made: Selection | None = None
+    __slots__ = ("_made", "bits", "claim", "counted", "holds", "kind", "parts", "sums", "targets")
+
+    def __init__(
+        self,
+        kind: PlacedKind,
+        claim: Integers,
+        bits: Words,
+        parts: list[int],
+        sums: list[int],
+        targets: Integers,
+        holds: tuple[Hold, ...],
+        *,
+        counted: bool,
+    ) -> None:
+        self.kind, self.claim, self.bits, self.parts, self.sums = kind, claim, bits, parts, sums
+        self.targets, self.holds, self.counted = targets, holds, counted
+        self._made: Selection | None = None
 
     def full(self) -> Selection:
         """See `LazySelection`."""
-        if self.made is None:
+        if self._made is None:
             held, request = tuple(self._draws()), self.kind.request
-            self.made = Selection(
+            self._made = Selection(
                 request, self.targets, held, held, self.holds, (), request.slots, counted=self.counted
             )
-        return self.made
+        return self._made
 
     def _draws(self) -> Iterator[Draw]:
         parts, word = self.parts, 0
-        leaves, units = self.claim[len(self.claim) - 2 * parts[-1] :].reshape(2, -1)
+        leaves, units = self.claim[len(self.claim) - 2 * parts[len(parts) - 1] :].reshape(2, -1)
         for at, (pool, begin, width) in enumerate(self.kind.draws):
             low, high = parts[at], parts[at + 1]
             if low < high:
@@ -85,7 +93,7 @@ class Placed(LazySelection, eq=False, gc=False):
         """Return the leaf pools, type by type, and the units of each as masks; None if masks do not tell."""
         if self.counted or not self.kind.all_named:
             return None
-        pools = self.parts[-1]
+        pools = self.parts[len(self.parts) - 1]
         return self.claim[len(self.claim) - 2 * pools : len(self.claim) - pools], self.bits
 
     @property
@@ -106,5 +114,7 @@ class Placed(LazySelection, eq=False, gc=False):
 
     def sizes(self) -> tuple[int, int, int, int]:
         """Return how many nodes, cores, gpus and slots there are."""
-        kind, units = self.kind, [*self.sums, 0]
-        return len(self.targets), units[kind.core], units[kind.gpu], kind.request.slots
+        kind, sums = self.kind, self.sums
+        cores = sums[kind.core] if kind.core >= 0 else 0
+        gpus = sums[kind.gpu] if kind.gpu >= 0 else 0
+        return len(self.targets), cores, gpus, kind.request.slots

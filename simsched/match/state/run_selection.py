@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from simsched.match.state.free_runs import touched
 from simsched.match.state.selection import Draw, Hold, LazySelection, Selection
 
 if TYPE_CHECKING:
@@ -37,7 +36,7 @@ class UnitKind(NamedTuple):
     whole: bool
 
 
-class RunSelection(LazySelection, eq=False, gc=False):
+class RunSelection(LazySelection):
     """The lowest free units for a request.
 
     Attributes
@@ -48,11 +47,12 @@ class RunSelection(LazySelection, eq=False, gc=False):
     units : how many there are.
     """
 
-    kind: UnitKind
-    request: Request
-    runs: list[int]
-    units: int
-    made: Selection | None = None
+    __slots__ = ("_made", "kind", "request", "runs", "units")
+    counted = False
+
+    def __init__(self, kind: UnitKind, request: Request, runs: list[int], units: int) -> None:
+        self.kind, self.request, self.runs, self.units = kind, request, runs, units
+        self._made: Selection | None = None
 
     def sizes(self) -> tuple[int, int, int, int]:
         """Return how many nodes, cores, gpus and slots there are."""
@@ -63,9 +63,9 @@ class RunSelection(LazySelection, eq=False, gc=False):
 
     def full(self) -> Selection:
         """See `LazySelection`."""
-        if self.made is None:
-            self.made = self._full()
-        return self.made
+        if self._made is None:
+            self._made = self._full()
+        return self._made
 
     def _full(self) -> Selection:
         type_, each, content, whole = self.kind
@@ -104,7 +104,17 @@ class RunSelection(LazySelection, eq=False, gc=False):
         """Copies of slots."""
         return self.request.slots
 
-    counted = False
+
+def touched(runs: list[int], each: int) -> int:
+    """Return how many targets have at least one unit of some runs."""
+    found, before = 0, -1
+    for at in range(0, len(runs), 2):
+        first, last = runs[at] // each, (runs[at + 1] - 1) // each
+        found += last - first
+        if first != before:
+            found += 1
+        before = last
+    return found
 
 
 def _joined(parts: list[Integers]) -> Integers:

@@ -111,8 +111,12 @@ class Selection(msgspec.Struct, frozen=True, eq=False, gc=False):
         return {draw.type: draw.amount for draw in self.held}
 
 
-class LazySelection(msgspec.Struct, eq=False, gc=False):
+class LazySelection:
     """A selection in a shorter form, whose arrays are made when they are asked for."""
+
+    __slots__ = ()
+    shared = ()
+    unlisted = None
 
     def full(self) -> Selection:
         """Return the same as a selection with arrays, as the matcher would make it."""
@@ -123,9 +127,10 @@ class LazySelection(msgspec.Struct, eq=False, gc=False):
         """The units, all claimed exclusively."""
         return self.full().held
 
-    named = held
-    shared = ()
-    unlisted = None
+    @property
+    def named(self) -> tuple[Draw, ...]:
+        """The units that R names: the same."""
+        return self.full().held
 
     @property
     def listed(self) -> Integers:

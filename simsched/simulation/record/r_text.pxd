@@ -1,6 +1,7 @@
 # The types with which `r_text.py` is compiled; without a compiler nothing reads this file.
 cimport cython
 
+from simsched.match.state.run_selection cimport RunSelection
 from simsched.simulation.record.units_text cimport UnitsText
 
 cdef class PlainText:
@@ -23,6 +24,6 @@ cdef class PlainText:
         first=cython.longlong, behind=cython.longlong, before=cython.longlong, stop=cython.longlong,
         place=str, entries=str, opened=str, closed=str,
     )
-    cdef str _of_runs(self, selection, str begin, str end, str last)
+    cdef str _of_runs(self, RunSelection selection, str begin, str end, str last)
     cdef _add(self, list ranks, long long first, long long behind)
     cdef str _units_of(self, kind, mask)
