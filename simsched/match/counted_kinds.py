@@ -388,16 +388,16 @@ class CountedKinds(KernelKinds):
             draws.append((index.pool_types[name], tables.places[name], width))
         tabled = all(width or not pool.named for pool, _, width in draws)
         all_named = all(width for *_, width in draws)
-        numbers = {pool.name: at for at, (pool, _, _) in enumerate(draws)}
-        core, gpu = numbers.get("core", -1), numbers.get("gpu", -1)
-        placed = PlacedKind(request, draws, tabled, all_named, core, gpu)
+        names = tuple(pool.name for pool, _, _ in draws)
+        core, gpu = (names.index(name) if name in names else -1 for name in ("core", "gpu"))
+        placed = PlacedKind(request, draws, names, tabled, all_named, core, gpu)
         return recipe_of(request, request.simple, index), placed
 
 
 def _written(places: Mapping[str, int], target_type: str, selection: Selection | Placed) -> Integers:
     """Return the claim of a selection as the kernel has it."""
     if isinstance(selection, Placed):
-        return selection.claim
+        return np.asarray(selection.claim)
     held = [hold for hold in selection.holds if hold.type == target_type and hold.exclusive]
     whole = np.concatenate([np.zeros(0, np.int64), *(hold.ordinals for hold in held)])
     cells = [draw.pools + places[draw.type] for draw in selection.held]

@@ -330,15 +330,9 @@ class Availability:
 
     def _change(self, selection: Selection | Placed, sign: int) -> int:
         """Claim (-1) or release (1) units and targets; return how many targets have no other claim."""
-        total, pools, stores = self.total, self.index.pool_types, self.partial or {}
         if isinstance(selection, Placed):
-            for (pool, _, _), amount in zip(selection.kind.draws, selection.sums, strict=True):
-                total[pool.name] += sign * amount
-            bits = view(selection.bits)
-            if self.kinds is not None:
-                return self.kinds.kernel.apply(selection.claim, bits, sign)
-            words, word = view(_NO_WORDS if self.words is None else self.words), word_tables(self.index).word
-            return change(self.units, self.use, words, word, selection.claim, bits, sign)
+            return self._change_placed(selection, sign)
+        total, pools, stores = self.total, self.index.pool_types, self.partial or {}
         for draw in selection.held:
             units, free, at, pool = draw.units, self.free[draw.type], draw.pools, pools[draw.type]
             if isinstance(units, int) and units == pool.uniform:  # whole leaf pools
@@ -353,6 +347,16 @@ class Availability:
             elif draw.type in stores:
                 take(stores[draw.type], pool, at, draw.masks)
         return touch(self.use, selection.targets, -sign)
+
+    def _change_placed(self, placed: Placed, sign: int) -> int:
+        """Claim or release what the kernel placed, as `_change`."""
+        names, sums, total = placed.kind.names, placed.sums, self.total
+        for at in range(len(sums)):
+            total[names[at]] += sign * sums[at]
+        if self.kinds is not None:
+            return self.kinds.kernel.apply(placed.claim, placed.bits, sign)
+        words, word = view(_NO_WORDS if self.words is None else self.words), word_tables(self.index).word
+        return change(self.units, self.use, words, word, placed.claim, placed.bits, sign)
 
     def set_status(self, targets: Integers, *, up: bool) -> None:
         """Mark execution targets up or down; claims on them stay.

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
+from simsched.match.kernel import view
 from simsched.match.state.selection import Draw, LazySelection, Selection, changed, takes_whole_pools
 
 if TYPE_CHECKING:
@@ -24,6 +27,7 @@ class PlacedKind(NamedTuple):
     request : the request.
     draws : for each draw, in the order of the names of types: the pool type, the place of its first leaf pool
         (`WordTables.places`), and the words in a row of its table (0: it has none).
+    names : the pool types of the draws.
     tabled : whether the types whose units have names have tables.
     all_named : whether all types have tables.
     core, gpu : which draws are of cores and of gpus; -1: none.
@@ -31,6 +35,7 @@ class PlacedKind(NamedTuple):
 
     request: Request
     draws: Sequence[tuple[PoolType, int, int]]
+    names: tuple[str, ...]
     tabled: bool
     all_named: bool
     core: int
@@ -43,7 +48,7 @@ class Placed(LazySelection):
     Attributes
     ----------
     kind : what all placements of the request have in common.
-    claim, bits : the claim in numbers, and the units as masks (see `Kernel`).
+    claim, bits : the claim in numbers, and the units as masks (see `Kernel`), as rows of single numbers.
     parts, sums : the leaf pools of draw i are those from ``parts[i]`` on, and ``sums[i]`` units are drawn.
     targets, holds, counted : as in `Selection`.
     """
@@ -62,7 +67,9 @@ class Placed(LazySelection):
         *,
         counted: bool,
     ) -> None:
-        self.kind, self.claim, self.bits, self.parts, self.sums = kind, claim, bits, parts, sums
+        self.kind, self.parts, self.sums = kind, parts, sums
+        self.claim: Any = view(claim)
+        self.bits: Any = view(bits)
         self.targets, self.holds, self.counted = targets, holds, counted
         self._made: Selection | None = None
 
@@ -77,7 +84,8 @@ class Placed(LazySelection):
 
     def _draws(self) -> Iterator[Draw]:
         parts, word = self.parts, 0
-        leaves, units = self.claim[len(self.claim) - 2 * parts[len(parts) - 1] :].reshape(2, -1)
+        claim, bits = np.asarray(self.claim), np.asarray(self.bits)
+        leaves, units = claim[len(claim) - 2 * parts[len(parts) - 1] :].reshape(2, -1)
         for at, (pool, begin, width) in enumerate(self.kind.draws):
             low, high = parts[at], parts[at + 1]
             if low < high:
@@ -85,16 +93,14 @@ class Placed(LazySelection):
                 masks = None
                 if width and not self.counted:
                     behind = word + width * (high - low)
-                    masks, word = self.bits[word:behind].reshape(-1, width), behind
+                    masks, word = bits[word:behind].reshape(-1, width), behind
                 draw = Draw(pool.name, pools, units[low:high], amount, masks)
                 yield changed(draw, masks=None) if takes_whole_pools(draw, pool) else draw
 
-    def numbers(self) -> tuple[Integers, Words] | None:
-        """Return the leaf pools, type by type, and the units of each as masks; None if masks do not tell."""
-        if self.counted or not self.kind.all_named:
-            return None
+    def cells(self) -> Any:
+        """Return the leaf pools, type by type; `bits` are the units of each."""
         pools = self.parts[len(self.parts) - 1]
-        return self.claim[len(self.claim) - 2 * pools : len(self.claim) - pools], self.bits
+        return self.claim[len(self.claim) - 2 * pools : len(self.claim) - pools]
 
     @property
     def request(self) -> Request:
@@ -109,8 +115,7 @@ class Placed(LazySelection):
     @property
     def counts(self) -> dict[str, int]:
         """Units claimed of each pool type."""
-        pairs = zip(self.kind.draws, self.sums, strict=True)
-        return {pool.name: units for (pool, _, _), units in pairs if units}
+        return {name: units for name, units in zip(self.kind.names, self.sums, strict=True) if units}
 
     def sizes(self) -> tuple[int, int, int, int]:
         """Return how many nodes, cores, gpus and slots there are."""

@@ -1,6 +1,7 @@
 # The types with which `r_text.py` is compiled; without a compiler nothing reads this file.
 cimport cython
 
+from simsched.match.state.placed cimport Placed
 from simsched.match.state.run_selection cimport RunSelection
 from simsched.simulation.record.units_text cimport UnitsText
 
@@ -13,7 +14,7 @@ cdef class PlainText:
     cdef UnitsText _units_text
 
     cpdef str text(self, selection, str begin, str end, str last)
-    @cython.locals(targets=list)
+    @cython.locals(placed=Placed, targets=list, cells="const long long[:]", bits="const unsigned long long[::1]")
     cdef str _of_claim(self, selection, str begin, str end, str last)
     @cython.locals(content=dict)
     cdef bint _has_runs(self, kind) except -1

@@ -75,14 +75,20 @@ class PlainText:
     def _of_claim(self, selection: Selection | Placed, begin: str, end: str, last: str) -> str | None:
         if not self._plain or selection.unlisted is not None or not len(selection.targets):
             return None
-        found = selection.numbers() if isinstance(selection, Placed) else self._claim_of(selection)
-        if found is None:
-            return None
+        if isinstance(selection, Placed):
+            if selection.counted or not selection.kind.all_named:
+                return None  # masks do not tell the units
+            placed = selection
+            cells, bits = placed.cells(), placed.bits
+        else:
+            found = self._claim_of(selection)
+            if found is None:
+                return None
+            cells, bits = found[0], view(found[1])
         if self._units_text is None:
             self._units_text = UnitsText(self._index)
         targets: list[int] = sorted(selection.targets.tolist())
-        cells, bits = found
-        entries = self._units_text.entries(targets, cells, view(bits))
+        entries = self._units_text.entries(targets, cells, bits)
         if entries is None:
             return None
         hosts, properties = self._place(*targets)
