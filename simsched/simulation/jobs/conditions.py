@@ -175,19 +175,15 @@ class Conditions:
     def __len__(self) -> int:
         return len(self._jobs)
 
-    def concerned(self, jobs: Sequence[Job], first: int) -> list[int]:
-        """Return the numbers of the jobs, counted from `first`, that wait for more than resources."""
+    def concerned(self, jobs: Iterable[tuple[int, Job]]) -> list[int]:
+        """Return the numbers of the jobs that wait for more than resources, of (number, job)."""
         think = self._think
-        return [
-            number
-            for number, job in enumerate(jobs, first)
-            if job.dependencies or (think and job.preceding is not None)
-        ]
+        return [number for number, job in jobs if job.dependencies or (think and job.preceding is not None)]
 
     def extend(self, jobs: Sequence[Job]) -> None:
         """Add the next jobs of the run; all those before them are known."""
         first = len(self._jobs)
-        self.conditional.update(self.concerned(jobs, first))
+        self.conditional.update(self.concerned(enumerate(jobs, first)))
         new = {(job.user, job.name) for job in jobs if _is_singleton(job)} - self._namesakes.keys()
         self._namesakes |= {key: Namesakes() for key in new}
         for number, job in enumerate(self._jobs if new else ()):

@@ -22,7 +22,7 @@ cdef class Prepared:
     cdef public set special
 
     @cython.locals(
-        table=JobTable, kinds=Kinds, numbers=list, requests=list, entered=list, sizes=list, first=cython.Py_ssize_t, at=cython.Py_ssize_t,
+        table=JobTable, kinds=Kinds, numbers=list, requests=list, entered=list, linked=list, sizes=list, first=cython.Py_ssize_t, at=cython.Py_ssize_t,
         kind=cython.Py_ssize_t, each=cython.bint, tier=cython.longlong, partition=cython.longlong,
     )
     cpdef extend(self, jobs, refused=*)

@@ -235,7 +235,7 @@ class Prepared:
         # Most runs have no reasons of queues, logs and licences, and then most jobs need no verdict.
         each = admission is not None or self.recorded is not None or never or judge.rest is not None
         tier = partition = 0
-        entered = self.jobs
+        entered, linked = self.jobs, []
         for at, kind in enumerate(numbers, first):
             job = entered[at]
             submit, duration = job.submit, UNLIMITED if job.duration is None else job.duration
@@ -264,7 +264,9 @@ class Prepared:
                 self.special.add(at)
             if job.array_task is not None and job.array_task.limit is not None:
                 self.limits_arrays = True
-        concerned = conditions.concerned(jobs, first)
+            if job.dependencies or job.preceding is not None:
+                linked.append((at, job))
+        concerned = conditions.concerned(linked) if linked else list[int]()
         self.special.update(concerned)
         if concerned or conditions.conditional:
             conditions.extend(self.jobs[len(conditions) :])
