@@ -1,7 +1,7 @@
 # The types with which `kernel.py` is compiled; without a compiler nothing reads this file.
 cimport cython
 
-cdef int NOW, THEN, REST, HEAD
+cdef int NOW, THEN, REST, HEAD, BLOCK
 
 @cython.locals(count=cython.longlong)
 cdef long long ones(unsigned long long word) noexcept
@@ -42,7 +42,8 @@ cdef class Kernel:
     cdef readonly unsigned char[::1] may
     cdef readonly long long[::1] units, use
     cdef unsigned char[::1] held
-    cdef long long[::1] copies
+    cdef long long[::1] copies, rank, hosting
+    cdef long long blocks
     cdef long long[::1] total
     cdef readonly object table, totals
     cdef object all_bits
@@ -82,7 +83,9 @@ cdef class Kernel:
     cdef long long host_within(self, long long d, long long n, long long[::1] free, long long base) noexcept
     @cython.locals(i=cython.Py_ssize_t)
     cpdef recount(self, const long long[:] targets)
-    @cython.locals(d=cython.longlong, at=cython.longlong, copies=cython.longlong)
+    @cython.locals(
+        d=cython.longlong, at=cython.longlong, copies=cython.longlong, before=cython.longlong, block=cython.longlong,
+    )
     cdef void _count(self, long long n) noexcept
     cpdef permit(self, const unsigned char[::1] may)
     cpdef bint fits(self, long long kind)

@@ -49,6 +49,9 @@ NOT_FREE = "a selection has units that are not free (expected what fit returns a
 HEAD = 4
 """Numbers at the begin of a claim: its length, its targets, those that it takes whole, and its leaf pools."""
 
+BLOCK = 64
+"""Targets that are passed at once if none of them hosts a copy."""
+
 
 class Within(NamedTuple):
     """The vertices within targets that demands take, level by level (such as sockets and NUMA domains).
@@ -152,6 +155,10 @@ class Kernel:
         self.number, self.given = zeros(self.targets), zeros(self.targets * self.width)
         self.table = np.zeros((self.demands, self.targets), dtype=np.int64)
         self.copies = view(self.table.reshape(-1))
+        self.rank = view(np.argsort(np.asarray(self.order)))
+        self.blocks = (self.targets + BLOCK - 1) // BLOCK
+        self.hosting = zeros(self.demands * self.blocks)
+        """For each demand, how many targets of each block, in the order, host a copy now."""
         self.totals = np.zeros(self.demands + 1, dtype=np.int64)
         self.totals[self.demands] = 1 << 62  # of the demand -1: the kinds that are not counted always fit
         self.total = view(self.totals)
@@ -295,8 +302,12 @@ class Kernel:
         for d in range(self.demands):
             at = d * self.targets + n
             copies = self._host(d, n, NOW)
-            self.total[d] += copies - self.copies[at]
-            self.copies[at] = copies
+            before = self.copies[at]
+            if copies != before:
+                self.total[d] += copies - before
+                self.copies[at] = copies
+                block = d * self.blocks + self.rank[n] // BLOCK
+                self.hosting[block] += (copies > 0) - (before > 0)
 
     def permit(self, may: Any) -> None:
         """Take over which targets may host each demand; those for which that changes are to be recounted."""
@@ -323,8 +334,13 @@ class Kernel:
         top = self.top
         to = top + HEAD
         base = d * self.targets
-        for i in range(self.targets):
+        i = 0
+        while i < self.targets:
+            if state != THEN and i % BLOCK == 0 and self.hosting[d * self.blocks + i // BLOCK] == 0:
+                i += BLOCK
+                continue
             n = self.order[i]
+            i += 1
             if state == THEN:
                 copies = self.row[n]
             else:
