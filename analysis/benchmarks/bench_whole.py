@@ -5,6 +5,7 @@
 The inputs of each case are made or taken once, written to files, and run by `simsched run` of each given
 Python (default: this one), so that versions are compared on the same files. A figure is the CPU time of the
 process, start included, as a multiple of the bare simpy loop of as many jobs, which is measured beside it.
+Both are the least of `--repeat` turns, in each of which every version runs once.
 
 ``mixed-LOAD``, ``conservative-LOAD``: the site of `bench_mixed` with 220 nodes, 20,000 and 5,000 jobs.
 ``slurm-LOAD``: an imported slurm.conf of 528 nodes, three partitions and a debug partition over one of them,

@@ -302,6 +302,7 @@ class CountedKinds(KernelKinds):
         before = self.kernel.table.copy()
         self.kernel.recount(np.arange(len(self._available.up)))
         assert (before == self.kernel.table).all()
+        self.kernel.check()
 
     def fitting(self) -> Bools:
         """Return for each kind whether it fits now; true where the kernel does not count it."""

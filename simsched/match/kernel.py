@@ -50,7 +50,7 @@ HEAD = 4
 """Numbers at the begin of a claim: its length, its targets, those that it takes whole, and its leaf pools."""
 
 BLOCK = 64
-"""Targets that are passed at once if none of them hosts a copy."""
+"""Targets that are skipped together if none of them hosts a copy."""
 
 
 class Within(NamedTuple):
@@ -155,10 +155,11 @@ class Kernel:
         self.number, self.given = zeros(self.targets), zeros(self.targets * self.width)
         self.table = np.zeros((self.demands, self.targets), dtype=np.int64)
         self.copies = view(self.table.reshape(-1))
-        self.rank = view(np.argsort(np.asarray(self.order)))
+        self.rank = integers(np.argsort(self.order))
+        """Target → its place in the order."""
         self.blocks = (self.targets + BLOCK - 1) // BLOCK
         self.hosting = zeros(self.demands * self.blocks)
-        """For each demand, how many targets of each block, in the order, host a copy now."""
+        """For each demand, how many targets of each block of the order host a copy now."""
         self.totals = np.zeros(self.demands + 1, dtype=np.int64)
         self.totals[self.demands] = 1 << 62  # of the demand -1: the kinds that are not counted always fit
         self.total = view(self.totals)
@@ -309,6 +310,12 @@ class Kernel:
                 block = d * self.blocks + self.rank[n] // BLOCK
                 self.hosting[block] += (copies > 0) - (before > 0)
 
+    def check(self) -> None:
+        """Assert that the blocks agree with the copies."""
+        hosts = self.table[:, np.asarray(self.order)] > 0
+        blocks = np.add.reduceat(hosts, np.arange(0, self.targets, BLOCK), axis=1, dtype=np.int64)
+        assert (blocks.reshape(-1) == np.asarray(self.hosting)).all()
+
     def permit(self, may: Any) -> None:
         """Take over which targets may host each demand; those for which that changes are to be recounted."""
         self.may[:] = may
@@ -336,6 +343,7 @@ class Kernel:
         base = d * self.targets
         i = 0
         while i < self.targets:
+            # What hosts no copy now hosts none beside the first job either, but perhaps at the shadow time.
             if state != THEN and i % BLOCK == 0 and self.hosting[d * self.blocks + i // BLOCK] == 0:
                 i += BLOCK
                 continue

@@ -11,9 +11,11 @@ from simsched.simulation.queue_groups cimport QueueGroups
 from simsched.simulation.record.recorder cimport Recorder
 
 cdef class RunProgress:
+    # In the order of the class: it is that of the arguments, and of a checkpoint.
     cdef public list states
-    cdef public dict ends, requeues
+    cdef public dict ends
     cdef public long long submitted, done, passes, timers
+    cdef public dict requeues
     cdef public object due
     cdef public double wake
 

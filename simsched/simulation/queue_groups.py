@@ -266,7 +266,7 @@ class QueueGroups:
         if self.taken:
             self.taken.pop(job, None)
         if self.limits is None:
-            queue = group.queue
+            queue = group.queue  # of a C type where this is compiled
             queue.add(job)
             if self.magnets:
                 for at, attracts in self.magnets.items():

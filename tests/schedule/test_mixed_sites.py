@@ -7,6 +7,7 @@ and the same R.
 
 from __future__ import annotations
 
+import copy
 import random
 
 import numpy as np
@@ -296,6 +297,34 @@ def test_the_kernel_places_a_request_as_the_descent_does(seed, tmp_path):
             if fits:
                 slow = Descent(request, state, policy, np.random.default_rng(1)).build()
                 assert_same(state.kinds.selection(kind, 0), slow)
+
+
+@pytest.mark.parametrize("name", ["first", "lonode", "hinode", "variation"])
+def test_the_kernel_skips_targets_without_a_copy(name, tmp_path):
+    """Many nodes in a row are down or in use, so that whole blocks of them are skipped, in any order."""
+    rng, policy, path = random.Random(name), find_policy(name), tmp_path / "site.yaml"
+    path.write_text("groups:\n  - {name: n, count: 300, cores: 4}\n")
+    index = load_cluster(path).index
+    shapes = ("slot=5/core", "slot=3/node", "slot=40/core=2", "slot=70/node")
+    requests = [compile_request(Jobspec.from_shape(shape), index) for shape in shapes]
+    state, held = Availability(index), []
+    state.kinds = CountedKinds(requests, state, policy)
+    for _ in range(30):
+        first = rng.randrange(300)
+        state.set_status(np.arange(first, min(300, first + rng.choice([9, 64, 150]))), up=rng.random() < 0.6)
+        for kind, request in enumerate(requests):
+            fits = state.kinds.kernel.place(kind)
+            assert fits == could_fit(request, state)
+            if fits:
+                found = state.kinds.selection(kind, 0)
+                assert_same(found, Descent(request, state, policy, np.random.default_rng(1)).build())
+                assert_same(copy.deepcopy(found), found)
+                if rng.random() < 0.5:
+                    state.claim(found)
+                    held.append(found)
+        if len(held) > 4:
+            state.release(held.pop(rng.randrange(len(held))))
+        state.kinds.check()
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -27,7 +27,7 @@ class PlacedKind(NamedTuple):
     request : the request.
     draws : for each draw, in the order of the names of types: the pool type, the place of its first leaf pool
         (`WordTables.places`), and the words in a row of its table (0: it has none).
-    names : the pool types of the draws.
+    names : the names of their pool types.
     tabled : whether the types whose units have names have tables.
     all_named : whether all types have tables.
     core, gpu : which draws are of cores and of gpus; -1: none.
@@ -48,7 +48,7 @@ class Placed(LazySelection):
     Attributes
     ----------
     kind : what all placements of the request have in common.
-    claim, bits : the claim in numbers, and the units as masks (see `Kernel`), as rows of single numbers.
+    claim, bits : the claim in numbers, and the units as masks (see `Kernel`), as memoryviews.
     parts, sums : the leaf pools of draw i are those from ``parts[i]`` on, and ``sums[i]`` units are drawn.
     targets, holds, counted : as in `Selection`.
     """

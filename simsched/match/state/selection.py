@@ -118,6 +118,13 @@ class LazySelection:
     shared = ()
     unlisted = None
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies, and what other processes get, are selections with arrays."""
+        return with_arrays, (self.full(),)
+
+    def __repr__(self) -> str:
+        return repr(self.full())
+
     def full(self) -> Selection:
         """Return the same as a selection with arrays, as the matcher would make it."""
         raise NotImplementedError

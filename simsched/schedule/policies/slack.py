@@ -27,7 +27,7 @@ class Slack(Conservative):
     Attributes
     ----------
     factor : the slack of a job, in units of its requested duration.
-    latest : waiting job → its latest start in seconds.
+    latest : waiting job → its latest start in seconds; a job that a limit barred gets another one.
     """
 
     def __init__(self, factor: float = 1.0, compress: str = "queue") -> None:
@@ -47,7 +47,7 @@ class Slack(Conservative):
                     self._try_first(context, job)
             self.next_start = min(self.starts.values(), default=NEVER)
             context.wake = self._next_wake(context)
-        # A job that a limit takes out of view has its reservation until the next pass.
+        # A job that a limit takes out of view has its reservation, and so its latest start, until the next pass.
         waiting = [job for job in self.latest if job in context.queue or job in self.starts]
         self.latest = {job: self.latest[job] for job in waiting}
 

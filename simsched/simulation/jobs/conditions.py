@@ -176,7 +176,7 @@ class Conditions:
         return len(self._jobs)
 
     def concerned(self, jobs: Iterable[tuple[int, Job]]) -> list[int]:
-        """Return the numbers of the jobs that wait for more than resources, of (number, job)."""
+        """Return which jobs wait for more than resources; `jobs` are pairs of number and job."""
         think = self._think
         return [number for number, job in jobs if job.dependencies or (think and job.preceding is not None)]
 

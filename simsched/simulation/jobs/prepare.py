@@ -235,7 +235,8 @@ class Prepared:
         # Most runs have no reasons of queues, logs and licences, and then most jobs need no verdict.
         each = admission is not None or self.recorded is not None or never or judge.rest is not None
         tier = partition = 0
-        entered, linked = self.jobs, []
+        entered = self.jobs
+        linked: list[tuple[int, Job]] = []
         for at, kind in enumerate(numbers, first):
             job = entered[at]
             submit, duration = job.submit, UNLIMITED if job.duration is None else job.duration
@@ -264,9 +265,9 @@ class Prepared:
                 self.special.add(at)
             if job.array_task is not None and job.array_task.limit is not None:
                 self.limits_arrays = True
-            if job.dependencies or job.preceding is not None:
+            if job.dependencies or job.preceding is not None:  # the others wait for resources alone
                 linked.append((at, job))
-        concerned = conditions.concerned(linked) if linked else list[int]()
+        concerned = conditions.concerned(linked)
         self.special.update(concerned)
         if concerned or conditions.conditional:
             conditions.extend(self.jobs[len(conditions) :])

@@ -78,7 +78,7 @@ class PlainText:
         if isinstance(selection, Placed):
             if selection.counted or not selection.kind.all_named:
                 return None  # masks do not tell the units
-            placed = selection
+            placed = selection  # of a C type where this is compiled
             cells, bits = placed.cells(), placed.bits
         else:
             found = self._claim_of(selection)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import hypothesis.strategies as st
 import numpy as np
 import pytest
@@ -80,6 +82,7 @@ def test_runs_choose_what_the_arrays_choose(name, data):
             request = compile_request(Jobspec.from_shape(shape.format(units)), index)
             expected = select(request, arrays.available)
             found = RunSelection(kind, request, runs.runs.lowest(units), units)
+            assert repr(copy.deepcopy(found)) == repr(found) == repr(found.full())
             same(found, expected)
             same(found.full(), expected)
             assert text.text(found, "0", "1", "}") == text.text(expected, "0", "1", "}")
