@@ -47,7 +47,7 @@ class Slack(Conservative):
                     self._try_first(context, job)
             self.next_start = min(self.starts.values(), default=NEVER)
             context.wake = self._next_wake(context)
-        # A job that a limit takes out of view has its reservation, and so its latest start, until the next pass.
+        # A job that a limit takes out of view keeps its reservation and latest start until the next pass.
         waiting = [job for job in self.latest if job in context.queue or job in self.starts]
         self.latest = {job: self.latest[job] for job in waiting}
 
