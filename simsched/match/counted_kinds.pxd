@@ -4,7 +4,6 @@ cimport cython
 from simsched.match.kernel cimport Kernel
 from simsched.match.kernel_kinds cimport KernelKinds
 from simsched.match.state.availability cimport Availability
-from simsched.match.state.placed cimport Placed
 
 cdef class CountedKinds(KernelKinds):
     cdef Availability _available

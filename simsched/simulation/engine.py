@@ -62,7 +62,7 @@ NEW = JobState.NEW
 BY_ITSELF, INTERRUPTED = Way.END, Way.INTERRUPT  # Python finds the members of an `Enum` slowly
 
 
-@dataclass
+@dataclass  # without slots, which Cython refuses here
 class RunProgress:
     """How far a run has come.
 
