@@ -1,7 +1,7 @@
 # The types with which `kernel.py` is compiled; without a compiler nothing reads this file.
 cimport cython
 
-cdef int NOW, THEN, REST, HEAD, BLOCK
+cdef int NOW, THEN, REST, HEAD, BLOCK, ABSENT, SHARED
 
 @cython.locals(count=cython.longlong)
 cdef long long ones(unsigned long long word) noexcept
@@ -53,7 +53,8 @@ cdef class Kernel:
     cdef long long[::1] number, given
     cdef readonly object all_claims
     cdef long long[::1] part
-    cdef readonly dict claims
+    cdef long long[::1] claims
+    cdef readonly long long shared
     cdef readonly long long[::1] store
     cdef readonly long long top
     cdef public object draft

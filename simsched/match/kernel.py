@@ -46,6 +46,12 @@ NEVER = float("inf")
 
 NOT_FREE = "a selection has units that are not free (expected what fit returns after the last start)"
 
+ROOM = 1024
+"""Jobs, and numbers of their claims, for which there is place at least."""
+
+ABSENT, SHARED = -1, -2
+"""The place of a claim that a job does not have, and of one with shared units, which no numbers describe."""
+
 HEAD = 4
 """Numbers at the begin of a claim: its length, its targets, those that it takes whole, and its leaf pools."""
 
@@ -166,9 +172,11 @@ class Kernel:
         self.part, self.sum = zeros(len(columns) + 1), zeros(len(columns))
         """Of the last placement, the leaf pools of draw i of its demand are those from `part[i]` on, and
         `sum[i]` units of them are drawn."""
-        self.claims: dict[int, int] = {}
-        """Running job → the place of its claim in `store`; -1: it shares units, which no numbers describe."""
-        self.all_claims, self.top = np.zeros(1024, dtype=np.int64), 0
+        self.claims = integers([ABSENT] * ROOM)
+        """Job → the place of its claim in `store`, `SHARED`, or `ABSENT`."""
+        self.shared = 0
+        """How many claims have shared units."""
+        self.all_claims, self.top = np.zeros(ROOM, dtype=np.int64), 0
         self.store = view(self.all_claims)
         """Claims, one behind the other, and the place behind the last one, where the next one is written: the
         numbers that `HEAD` tells, these targets, those taken whole, leaf pools, and the units of each."""
@@ -469,10 +477,13 @@ class Kernel:
         if self.top + size <= len(self.store):
             return
         old = self.store
-        used = size + sum([old[at] for at in self.claims.values() if at >= 0])
-        self.all_claims, self.top = np.zeros(max(len(old), 2 * used), dtype=np.int64), 0
+        running = self.running().tolist()
+        used = size + sum([old[self.claims[job]] for job in running if self.claims[job] >= 0])
+        # As much as a row of all jobs, so that looking for the running ones costs little for each claim.
+        self.all_claims, self.top = np.zeros(max(2 * used, len(self.claims)), dtype=np.int64), 0
         self.store = view(self.all_claims)
-        for job, at in self.claims.items():
+        for job in running:
+            at = self.claims[job]
             if at >= 0:
                 self.claims[job] = self.top
                 self.top = self._move(old, at, at + old[at], self.top)
@@ -487,8 +498,12 @@ class Kernel:
 
     def start(self, job: int, selection: Any) -> None:
         """Note the claim of a job that starts."""
+        if job >= len(self.claims):
+            more = np.full(job + 1, ABSENT)
+            self.claims = integers(np.concatenate((np.asarray(self.claims), more)))
         if selection.shared:
-            self.claims[job] = -1
+            self.claims[job] = SHARED
+            self.shared += 1
         else:
             if selection is not self.draft:
                 self._write(selection)
@@ -506,10 +521,17 @@ class Kernel:
         self._make_room(len(claim))
         self._move(view(claim), 0, len(claim), self.top)
 
+    def running(self) -> Integers:
+        """Return the jobs that have claims."""
+        found: Integers = np.flatnonzero(np.asarray(self.claims) != ABSENT)
+        return found
+
     def end(self, job: int) -> None:
         """Forget the claim of a job that ends."""
-        at = self.claims.pop(job, -1)
-        if self.owned and at >= 0:
+        at, self.claims[job] = self.claims[job], ABSENT
+        if at == SHARED:
+            self.shared -= 1
+        elif self.owned and at >= 0:
             self.apply(self.store[at : at + self.store[at]], self.bits, 1)
         self.epoch += 1
 

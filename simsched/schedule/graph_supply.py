@@ -116,7 +116,7 @@ class GraphSupply(Supply):
         kinds, calendar, table = self.kinds(), self.calendar, self.table
         # Of a kind that it counts and does not place, the matcher chooses numbers of units.
         decides = kinds.all_placed or (kinds.all_counted and self.plan.counts_only)
-        if not self.policy.is_steady or not decides or -1 in kinds.kernel.claims.values():
+        if not self.policy.is_steady or not decides or kinds.kernel.shared:
             return False
         # By its limit, and not by a prediction, a job has to end before its targets close.
         return not calendar or (calendar.of_targets and table.durations is table.limits)

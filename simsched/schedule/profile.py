@@ -144,7 +144,7 @@ class Profile:
         self.ends: list[tuple[float, int]] = []
         """A heap of the expected ends of the running jobs; also those that have been moved."""
         self.slot = zeros(self.targets)
-        for job in kernel.claims:  # their units are free later
+        for job in kernel.running().tolist():  # their units are free later
             rows = np.asarray(self._rows_of(job)).reshape(-1, 1 + self.width)
             sums[rows[:, 0], : self.pools] += rows[:, 1 : self.pools + 1]
 

@@ -20,22 +20,16 @@ NAMED = 3
 
 def notes_on_sharing(requests: Iterable[tuple[ResourceVertex, ...]], noun: str) -> Iterator[str]:
     """Yield one sentence if some requests claim nothing, with the shapes that would claim the same (M4)."""
-    number = 0
-    found: Counter[tuple[ResourceVertex, ...]] = Counter()
-    known: dict[int, tuple[tuple[ResourceVertex, ...], bool]] = {}  # jobs of one log share their requests
-    for resources in requests:
-        number += 1
-        if id(resources) not in known:
-            known[id(resources)] = resources, claims(resources)
-        if not known[id(resources)][1]:
-            found[resources] += 1
-    if found:
+    each = [*requests]
+    idle = {key for key, resources in {id(one): one for one in each}.items() if not claims(resources)}
+    if idle:  # jobs of one log share their requests
+        found = Counter([resources for resources in each if id(resources) in idle])
         words = [
             f"{format_shape(claiming(resources))} instead of {format_shape(resources)} ({times:,})"
             for resources, times in found.most_common(NAMED)
         ]
         more, total = len(found) - NAMED, found.total()
-        which = f"{total:,} of {number:,} {noun}{'s' * (number > 1)} claim{'s' * (total == 1)} nothing"
+        which = f"{total:,} of {len(each):,} {noun}{'s' * (len(each) > 1)} claim{'s' * (total == 1)} nothing"
         rest = f" and {more:,} more shape{'s' * (more > 1)}" if more > 0 else ""
         yield (
             f"{which} exclusively, so others may get the same resources at the same time; "

@@ -21,6 +21,10 @@ cdef class Plan:
 
     @cython.locals(at=cython.Py_ssize_t)
     cpdef claim(self, job, selection, end)
-    @cython.locals(at=cython.Py_ssize_t, ends=list, jobs=list)
     cpdef release(self, job)
+    @cython.locals(at=cython.Py_ssize_t, ends=list, jobs=list)
+    cdef _leave(self, job, double end)
     cpdef bint overrun(self, double now) except -1
+
+@cython.locals(low=cython.Py_ssize_t, high=cython.Py_ssize_t, middle=cython.Py_ssize_t, each=cython.double)
+cdef Py_ssize_t place_of(list ends, double end, bint behind) except -1

@@ -6,7 +6,6 @@ reservations to it.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from math import nextafter
 from typing import TYPE_CHECKING, TypeAlias, cast
 
@@ -161,9 +160,8 @@ class Plan:
             self.idle -= self.available.claim(selection)
         self.held[job] = selection
         self.until[job] = end
-        ends = self._ends
-        at = bisect_right(ends, end)
-        ends.insert(at, end)
+        at = place_of(self._ends, end, True)
+        self._ends.insert(at, end)
         self._jobs.insert(at, job)
         if self.kernel is not None:
             self.kernel.start(job, selection)
@@ -177,12 +175,7 @@ class Plan:
             self.idle += self.runs.release(selection)  # type: ignore[arg-type]
         else:
             self.idle += self._available.release(selection)
-        end = self.until.pop(job)
-        ends, jobs = self._ends, self._jobs
-        at = bisect_left(ends, end)
-        while jobs[at] != job:
-            at += 1
-        del ends[at], jobs[at]
+        self._leave(job, self.until.pop(job))
         if self.kernel is not None:
             self.kernel.end(job)
             for profile in self.profiles:
@@ -191,6 +184,14 @@ class Plan:
             # Units on a target that is down come back hidden, so the differences above are wrong.
             self.recount()
         return selection
+
+    def _leave(self, job: int, end: float) -> None:
+        """Take a job out of the sorted ends, of which its own is given."""
+        ends, jobs = self._ends, self._jobs
+        at = place_of(ends, end, False)
+        while jobs[at] != job:
+            at += 1
+        del ends[at], jobs[at]
 
     def free(self, type_: str) -> int:
         """Return the free units of a pool type, or the idle execution targets.
@@ -208,13 +209,9 @@ class Plan:
 
     def move_end(self, job: int, end: float) -> None:
         """Give a running job another expected end, in seconds: of a new prediction or limit."""
-        at = bisect_left(self._ends, self.until[job])
-        while self._jobs[at] != job:
-            at += 1
-        del self._ends[at]
-        del self._jobs[at]
+        self._leave(job, self.until[job])
         self.until[job] = end
-        at = bisect_right(self._ends, end)
+        at = place_of(self._ends, end, True)
         self._ends.insert(at, end)
         self._jobs.insert(at, job)
         for profile in self.profiles:
@@ -293,7 +290,7 @@ class Plan:
         assert set(self._jobs) == set(self.held)
         assert all(self.until[job] == end for end, job in self.running())
         if self.kinds is not None:
-            assert self.kinds.kernel.claims.keys() == self.held.keys()
+            assert self.kinds.kernel.running().tolist() == sorted(self.held)
             self.kinds.check()
         if self.runs is not None:
             claims = cast("Iterable[RunSelection]", self.held.values())
@@ -301,6 +298,19 @@ class Plan:
             return
         assert self.idle == idle_targets(self.available)
         self.available.check()
+
+
+def place_of(ends: list[float], end: float, behind: bool) -> int:
+    """Return the place before or behind those that are equal: a compiled `bisect`."""
+    low, high = 0, len(ends)
+    while low < high:
+        middle = (low + high) // 2
+        each = ends[middle]
+        if each < end or (behind and each == end):
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 def idle_targets(available: Availability) -> int:

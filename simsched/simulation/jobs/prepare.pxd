@@ -5,7 +5,7 @@ from simsched.schedule.job_table cimport JobTable
 
 @cython.locals(
     odd=dict, tasks=list, ids=set, before=cython.double, most=cython.double, submit=cython.double,
-    seconds=cython.double,
+    seconds=cython.double, at=cython.Py_ssize_t,
 )
 cpdef refuse_odd_jobs(jobs)
 

@@ -67,17 +67,17 @@ def refuse_odd_jobs(jobs: Sequence[Job]) -> None:
     ids: set[int | str] = set()
     before, most = 0.0, MAX_SECONDS
     for job in jobs:  # once: most of the time is that of fetching the jobs from memory
-        for name in TIMES:
-            time = getattr(job, name)
+        submit, at = job.submit, -1
+        for time in (submit, job.duration, job.runtime, job.cancel_at, job.deadline, job.think_time):
+            at += 1
             if time is None:
                 continue
             seconds = time
-            if 0 <= seconds <= most or (seconds == INF and name not in FINITE):
+            if 0 <= seconds <= most or (seconds == INF and TIMES[at] not in FINITE):
                 continue
             # SWF writes an unknown time as -1
-            if name != "think_time" or (seconds != -1 and job.preceding is not None):
-                odd.setdefault(name, job)
-        submit = job.submit
+            if TIMES[at] != "think_time" or (seconds != -1 and job.preceding is not None):
+                odd.setdefault(TIMES[at], job)
         if submit < before:
             odd.setdefault("order", job)
         before = submit

@@ -52,7 +52,7 @@ def job_columns(workload: Workload, recorder: Recorder) -> dict[str, Any]:
         "gpus": gpus,
         "slots": slots,
         "procs": _floats(jobs, "procs"),
-        "result": np.array(RESULTS, dtype=object)[np.array(recorder.result, dtype=np.int64)],
+        "result": np.array(RESULTS, dtype=object)[np.array(recorder.result)],
         "reason": reasons,
         "backfilled": np.array(recorder.backfilled, dtype=np.bool_),
         "promised": promised,

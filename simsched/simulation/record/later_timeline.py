@@ -88,7 +88,7 @@ def later_rows(
     units = np.array(recorder.counts[0], dtype=np.float64)
     came = ~np.isnan(eligible)
     # a job that is rejected or waits to be taken in does not wait here, but a pass follows its submission
-    known = came | (np.array(recorder.result, dtype=np.int64) != PENDING)
+    known = came | (np.array(recorder.result) != PENDING)
     known[:submitted] = True
     began, ended = ~np.isnan(start), ~np.isnan(end)
     times = np.unique(np.concatenate((submits[known], end[ended])))
