@@ -128,7 +128,9 @@ cdef class Kernel:
     @cython.locals(alone=cython.longlong, whole=cython.longlong, i=cython.longlong)
     cpdef long long apply(self, const long long[::1] claim, const unsigned long long[::1] bits, int sign)
     cpdef set_free(self, long long cell, long long target, long long units)
-    @cython.locals(d=cython.longlong, time=cython.double, r=cython.Py_ssize_t, at=cython.longlong)
+    @cython.locals(
+        d=cython.longlong, time=cython.double, end=cython.double, r=cython.Py_ssize_t, at=cython.longlong,
+    )
     cpdef long long shadow(self, long long kind, double now, list ends, list jobs) except -3
     @cython.locals(
         d=cython.longlong, pools=cython.longlong, targets=cython.longlong, whole=cython.longlong,

@@ -172,7 +172,7 @@ class Kernel:
         self.part, self.sum = zeros(len(columns) + 1), zeros(len(columns))
         """Of the last placement, the leaf pools of draw i of its demand are those from `part[i]` on, and
         `sum[i]` units of them are drawn."""
-        self.claims = integers([ABSENT] * ROOM)
+        self.claims = view(np.full(ROOM, ABSENT, dtype=np.int64))
         """Job → the place of its claim in `store`, `SHARED`, or `ABSENT`."""
         self.shared = 0
         """How many claims have shared units."""
@@ -499,8 +499,8 @@ class Kernel:
     def start(self, job: int, selection: Any) -> None:
         """Note the claim of a job that starts."""
         if job >= len(self.claims):
-            more = np.full(job + 1, ABSENT)
-            self.claims = integers(np.concatenate((np.asarray(self.claims), more)))
+            more = np.full(job + 1, ABSENT, dtype=np.int64)
+            self.claims = view(np.concatenate((np.asarray(self.claims), more)))
         if selection.shared:
             self.claims[job] = SHARED
             self.shared += 1
@@ -588,10 +588,12 @@ class Kernel:
         self.epoch += 1
         time = now
         r = 0
-        # All that has ended by that time is free then.
-        while r < len(ends) and (self.spare < 0 or (r > 0 and ends[r] <= time)):
-            if self.spare < 0 and ends[r] > time:
-                time = ends[r]
+        while r < len(ends):
+            end = ends[r]
+            if self.spare < 0:
+                time = max(time, end)
+            elif r == 0 or end > time:
+                break  # all that has ended by that time is free then
             at = self.claims[jobs[r]]
             if at < 0:
                 return -2

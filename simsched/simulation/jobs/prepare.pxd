@@ -11,6 +11,7 @@ cpdef refuse_odd_jobs(jobs)
 
 cdef class Prepared:
     cdef object _index, _config, _grace
+    cdef bint _plays_log
     cdef list _requested
     cdef public object admission, conditions, judge, recorded, priority
     cdef public bytearray timeouts

@@ -179,7 +179,7 @@ class Prepared:
     def __init__(
         self, index: Index, config: RunConfig, admission: Admission | None, *, counts_decide: bool = True
     ) -> None:
-        self._index, self._config = index, config
+        self._index, self._config, self._plays_log = index, config, config.plays_log
         self._grace = UNLIMITED if config.overrun == "allow" else config.kill_grace
         self.admission = admission
         self.conditions = Conditions(honour_think_times=config.think_times == "honour")
@@ -224,7 +224,7 @@ class Prepared:
         if requested is not jobs:
             self._requested += requested
         numbers, known = kinds.numbers(requested), len(table.by_kind)
-        if config.plays_log:
+        if self._plays_log:
             self.recorded = recorded = recorded_starts(jobs, self._index)
             self.judge.unstarted = frozenset(recorded.unstarted)
             table.starts, table.places = recorded.starts, recorded.places
@@ -267,9 +267,9 @@ class Prepared:
                 self.limits_arrays = True
             if job.dependencies or job.preceding is not None:  # the others wait for resources alone
                 linked.append((at, job))
-        concerned = conditions.concerned(linked)
-        self.special.update(concerned)
+        concerned = conditions.concerned(linked) if linked else []
         if concerned or conditions.conditional:
+            self.special.update(concerned)
             conditions.extend(self.jobs[len(conditions) :])
         own = None
         if config.order == MULTIFACTOR and config.priority is not None:

@@ -62,11 +62,12 @@ class AllocationLog:
 
     def extend(self, queues: Sequence[str]) -> None:
         """Make place for the next jobs of the run, which are in these queues."""
-        for queue in {*queues}.difference(self._closings):
-            scheduler = _encode({"queue": queue, **self._policies}).decode()
-            self._closings[queue] = f',"attributes":{{"system":{{"scheduler":{scheduler}}}}}}}'
-        self._closing += [self._closings[queue] for queue in queues]
-        self._texts += [None] * len(queues)
+        for queue in queues:
+            if queue not in self._closings:
+                scheduler = _encode({"queue": queue, **self._policies}).decode()
+                self._closings[queue] = f',"attributes":{{"system":{{"scheduler":{scheduler}}}}}}}'
+            self._closing.append(self._closings[queue])
+            self._texts.append(None)
 
     def detached(self) -> AllocationLog:
         """Return a log with the lines so far, which does not change with this one."""

@@ -15,8 +15,9 @@ cdef class Recorder:
     cdef public AllocationLog log
     cdef Py_ssize_t _width, _ticks
 
+    @cython.locals(nodes=list, cores=list, gpus=list, slots=list)
     cpdef begin(self, Py_ssize_t job, now, selection, bint backfilled)
-    @cython.locals(times=list, none=bytes)
+    @cython.locals(nodes=list, cores=list, gpus=list, slots=list)
     cpdef extend(self, jobs)
     @cython.locals(row=cython.Py_ssize_t, counts=cython.longlong[::1], at=cython.Py_ssize_t, place=cython.Py_ssize_t)
     cpdef tick(self, now, Plan plan, long long queued, long long demand)

@@ -1,6 +1,6 @@
-"""`Recorder`: the facts of a run in plain lists and arrays, collected during the run.
+"""`Recorder`: the facts of a run in plain lists, collected during the run.
 
-Nothing is computed here that can be computed afterwards; `job_columns` turns them into NumPy
+Nothing is computed here that can be computed afterwards; `job_columns` turns the lists into NumPy
 columns after the run.
 """
 
@@ -72,7 +72,7 @@ class Recorder:
         self.start: list[float] = []
         self.end: list[float] = []
         self.result = bytearray()
-        self.counts: tuple[array[int], ...] = tuple(array("q") for _ in range(4))
+        self.counts: tuple[list[int], ...] = ([], [], [], [])
         """The nodes, cores, gpus and slots of each job."""
         self.backfilled = bytearray()
         self.promised: list[float] = []
@@ -89,14 +89,19 @@ class Recorder:
 
     def extend(self, jobs: Sequence[Job]) -> None:
         """Make place for the next jobs of the run."""
-        unknown, none = [NEVER] * len(jobs), bytes(len(jobs))
-        self.ids += [job.id for job in jobs]
-        for times in (self.eligible, self.start, self.end, self.promised):
-            times.extend(unknown)
-        for numbers in self.counts:
-            numbers.frombytes(none * numbers.itemsize)
-        self.result += none  # PENDING
-        self.backfilled += none
+        nodes, cores, gpus, slots = self.counts
+        for job in jobs:
+            self.ids.append(job.id)
+            self.eligible.append(NEVER)
+            self.start.append(NEVER)
+            self.end.append(NEVER)
+            self.promised.append(NEVER)
+            self.result.append(PENDING)
+            nodes.append(0)
+            cores.append(0)
+            gpus.append(0)
+            slots.append(0)
+            self.backfilled.append(0)
         if self.log is not None:
             self.log.extend([job.queue or "default" for job in jobs])
 
@@ -118,7 +123,7 @@ class Recorder:
         for name in GROWING:
             setattr(made, name, copy(getattr(self, name)))
         made._keep(made._times, made._counts)
-        made.counts = tuple(map(copy, self.counts))
+        made.counts = tuple(map(list, self.counts))
         made.log = None if self.log is None else self.log.detached()
         made.events = None if self.events is None else self.events.detached()
         return made
@@ -245,7 +250,7 @@ class Recorder:
     def restore(self, state: dict[str, Any]) -> None:
         """Put the recorder into a state."""
         for column, noted in zip(self._columns(), state["columns"], strict=True):
-            column[: len(noted)] = array(column.typecode, noted) if isinstance(column, array) else noted
+            column[: len(noted)] = noted
         self.reasons = state["reasons"]
         rows = np.array(state["rows"], dtype=np.float64).reshape(-1, 1 + self._width)
         self._keep(rows[:, 0].copy(), rows[:, 1:].astype(np.int64).ravel())
