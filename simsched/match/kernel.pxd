@@ -120,6 +120,7 @@ cdef class Kernel:
     cdef _write(self, selection)
     @cython.locals(at=cython.longlong)
     cpdef end(self, long long job)
+    cdef long long _place_of(self, long long job) noexcept
     @cython.locals(
         at=cython.longlong, targets=cython.longlong, whole=cython.longlong, cells=cython.longlong,
         units=cython.longlong,

@@ -47,7 +47,7 @@ NEVER = float("inf")
 NOT_FREE = "a selection has units that are not free (expected what fit returns after the last start)"
 
 ROOM = 1024
-"""Jobs, and numbers of their claims, for which there is place at least."""
+"""The least lengths of the row of jobs and of the store of claims."""
 
 ABSENT, SHARED = -1, -2
 """The place of a claim that a job does not have, and of one with shared units, which no numbers describe."""
@@ -173,7 +173,7 @@ class Kernel:
         """Of the last placement, the leaf pools of draw i of its demand are those from `part[i]` on, and
         `sum[i]` units of them are drawn."""
         self.claims = view(np.full(ROOM, ABSENT, dtype=np.int64))
-        """Job → the place of its claim in `store`, `SHARED`, or `ABSENT`."""
+        """Job number → the place of its claim in `store`, `SHARED` or `ABSENT`; as long as needed so far."""
         self.shared = 0
         """How many claims have shared units."""
         self.all_claims, self.top = np.zeros(ROOM, dtype=np.int64), 0
@@ -479,7 +479,7 @@ class Kernel:
         old = self.store
         running = self.running().tolist()
         used = size + sum([old[self.claims[job]] for job in running if self.claims[job] >= 0])
-        # As much as a row of all jobs, so that looking for the running ones costs little for each claim.
+        # At least as long as the row of jobs: the search for the running ones then costs little per claim.
         self.all_claims, self.top = np.zeros(max(2 * used, len(self.claims)), dtype=np.int64), 0
         self.store = view(self.all_claims)
         for job in running:
@@ -528,12 +528,18 @@ class Kernel:
 
     def end(self, job: int) -> None:
         """Forget the claim of a job that ends."""
-        at, self.claims[job] = self.claims[job], ABSENT
+        at = self._place_of(job)
+        if at != ABSENT:
+            self.claims[job] = ABSENT
         if at == SHARED:
             self.shared -= 1
         elif self.owned and at >= 0:
             self.apply(self.store[at : at + self.store[at]], self.bits, 1)
         self.epoch += 1
+
+    def _place_of(self, job: int) -> int:
+        """Return the place of a job's claim, `SHARED`, or `ABSENT`; compiled code reads without bounds."""
+        return self.claims[job] if 0 <= job < len(self.claims) else ABSENT
 
     def apply(self, claim: Any, bits: Any, sign: int) -> int:
         """Release (1) or make (-1) a claim in the state; return how many targets have no other one.
@@ -559,10 +565,12 @@ class Kernel:
         """Return where the claim of a running job is in `store`.
 
         There begin its targets, those taken whole, its leaf pools, the units of each, and what follows.
-        ValueError if it shares units, which no numbers describe.
+        KeyError without one; ValueError if it shares units, which no numbers describe.
         """
-        at = self.claims[job]
-        if at < 0:
+        at = self._place_of(job)
+        if at == ABSENT:
+            raise KeyError(job)
+        if at == SHARED:
             raise ValueError(f"the claim of job {job} shares units (expected one that numbers describe)")
         targets = at + HEAD
         whole = targets + self.store[at + 1]

@@ -329,9 +329,10 @@ class Shadow(Protocol):
         """Return resources for a job that runs beyond the shadow time and leaves the first job its start."""
 
     def note_start(self, *, started: bool = True) -> None:
-        """Note that a job was started beside the first one: less is left over. Call it after each start.
+        """Note after each job that was let pass that less is left over; the shadow time stays.
 
-        started : False if the job that was let pass was not started, because a limit did not allow it.
+        started : False if the shadow is to be computed again: a limit did not allow the job, or its start
+            delays the first one.
         """
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 import simsched as ss
 from simsched._version import kernel_is_compiled
+from simsched.match.flat_kinds import FlatKinds
 from simsched.simulation.simulate import simulate
 
 CORE = "slot=1/[core;memory=1{unit:GB}]"
@@ -130,3 +132,49 @@ def test_a_job_gets_the_units_that_the_first_job_leaves(site):
     lines = [json.loads(line) for line in found.log.text().splitlines()]
     (last,) = [line for line in lines if (str(line["id"]), line["event"]) == ("4", "alloc")]
     assert last["R"]["execution"]["R_lite"][0]["rank"] == "2"
+
+
+class Allocation:
+    """A selection, as far as the kernel looks at one that it has placed."""
+
+    def __init__(self, *shared):
+        self.shared = shared
+
+
+def test_the_kernel_has_the_claims_of_the_running_jobs():
+    """Whatever the numbers of the jobs, and with claims that share units among them."""
+    rng, sizes, total = random.Random(3), (1, 7, 40), 4_000
+    kinds = FlatKinds("core", "node", sizes, lambda: total, lambda kind, job: Allocation())
+    kernel = kinds.kernel
+    kinds.recount()
+    held, shared, numbers = {}, set(), range(6_000)
+    for step in range(6_000):
+        job, kind = rng.choice(numbers[: 200 + step]), rng.randrange(3)
+        if job in held or job in shared:
+            kernel.end(job)
+            held.pop(job, None)
+            shared.discard(job)
+        elif rng.random() < 0.1:
+            kernel.start(job, Allocation("unit"))
+            shared.add(job)
+        elif kernel.place(kind):
+            kernel.start(job, kinds.selection(kind, job))
+            held[job] = sizes[kind]
+        if step % 100 == 0:
+            assert kernel.running().tolist() == sorted([*held, *shared])
+            assert kernel.shared == len(shared)
+            assert {job: kernel.store[kernel.claim(job)[3]] for job in held} == held
+            assert kernel.totals[0] == total - sum(held.values())
+    assert max(held) > 5_000
+    assert shared
+    for job in shared:
+        with pytest.raises(ValueError, match="shares units"):
+            kernel.claim(job)
+
+
+@pytest.mark.parametrize("job", [-1, 5, 10**9])
+def test_the_kernel_has_no_claim_of_a_job_that_does_not_run(job):
+    kernel = FlatKinds("core", "node", [1], lambda: 8, lambda kind, job: Allocation()).kernel
+    kernel.end(job)
+    with pytest.raises(KeyError):
+        kernel.claim(job)

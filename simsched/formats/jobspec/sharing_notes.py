@@ -21,9 +21,10 @@ NAMED = 3
 def notes_on_sharing(requests: Iterable[tuple[ResourceVertex, ...]], noun: str) -> Iterator[str]:
     """Yield one sentence if some requests claim nothing, with the shapes that would claim the same (M4)."""
     each = [*requests]
-    idle = {key for key, resources in {id(one): one for one in each}.items() if not claims(resources)}
-    if idle:  # jobs of one log share their requests
-        found = Counter([resources for resources in each if id(resources) in idle])
+    distinct = {id(resources): resources for resources in each}  # jobs of one log share their requests
+    bare = {key for key, resources in distinct.items() if not claims(resources)}
+    if bare:
+        found = Counter([resources for resources in each if id(resources) in bare])
         words = [
             f"{format_shape(claiming(resources))} instead of {format_shape(resources)} ({times:,})"
             for resources, times in found.most_common(NAMED)

@@ -83,15 +83,16 @@ class Easy:
     def __init__(self, options: EasyOptions | None = None) -> None:
         self.options = options or EasyOptions()
         self._order = candidate_order(self.options.backfill_order)
-        self._lasts = self.options.refresh == "when-blocked"
+        self._keeps = self.options.refresh == "when-blocked"
+        """Whether a shadow is kept until its job starts."""
         self._kept: Shadow | None = None
-        """The shadow that lasts until its job starts: only if it `_lasts`."""
+        """That shadow."""
         self.watch: Callable[[int, PassContext], None] | None = None
 
     def run_pass(self, context: PassContext) -> None:
         """Start jobs in order, reserve for the first that does not fit, and backfill."""
         queue = context.queue
-        lasts = self._lasts or self.watch is not None
+        lasts = self._keeps or self.watch is not None
         if not lasts and context.supply.next_fitting(queue, 0) == len(queue):
             return  # the reservation would end with the pass
         first = start_in_order(context)
@@ -108,7 +109,7 @@ class Easy:
         """Return the shadow of the first job."""
         if self.options.reservation == "none":
             return NoShadow(job)
-        if not self._lasts:
+        if not self._keeps:
             return context.supply.shadow(job, extra=self.options.extra)
         if self._kept is None or self._kept.job != job:
             self._kept = context.supply.shadow(job, extra=self.options.extra, fixed=True)

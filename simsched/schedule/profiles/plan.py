@@ -186,7 +186,7 @@ class Plan:
         return selection
 
     def _leave(self, job: int, end: float) -> None:
-        """Take a job out of the sorted ends, of which its own is given."""
+        """Remove a job whose expected end this is."""
         ends, jobs = self._ends, self._jobs
         at = place_of(ends, end, False)
         while jobs[at] != job:
@@ -290,7 +290,9 @@ class Plan:
         assert set(self._jobs) == set(self.held)
         assert all(self.until[job] == end for end, job in self.running())
         if self.kinds is not None:
-            assert self.kinds.kernel.running().tolist() == sorted(self.held)
+            kernel = self.kinds.kernel
+            assert kernel.running().tolist() == sorted(self.held)
+            assert kernel.shared == sum(bool(selection.shared) for selection in self.held.values())
             self.kinds.check()
         if self.runs is not None:
             claims = cast("Iterable[RunSelection]", self.held.values())
@@ -301,7 +303,7 @@ class Plan:
 
 
 def place_of(ends: list[float], end: float, behind: bool) -> int:
-    """Return the place before or behind those that are equal: a compiled `bisect`."""
+    """Return where an end belongs in sorted ones, in front of or `behind` equal ones: a compiled `bisect`."""
     low, high = 0, len(ends)
     while low < high:
         middle = (low + high) // 2

@@ -68,6 +68,7 @@ def refuse_odd_jobs(jobs: Sequence[Job]) -> None:
     before, most = 0.0, MAX_SECONDS
     for job in jobs:  # once: most of the time is that of fetching the jobs from memory
         submit, at = job.submit, -1
+        # in the order of `TIMES`
         for time in (submit, job.duration, job.runtime, job.cancel_at, job.deadline, job.think_time):
             at += 1
             if time is None:

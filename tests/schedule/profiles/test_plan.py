@@ -128,3 +128,13 @@ def test_free_units_are_those_of_a_type_that_is_counted():
     for unknown in ("nonsense", "cluster", "", "slot"):
         with pytest.raises(ConfigError, match="are not counted"):
             plan.free(unknown)
+
+
+def test_jobs_with_equal_ends_are_in_the_order_in_which_they_got_them():
+    plan = Plan(Availability(CLUSTER.index))
+    for job in range(4):
+        plan.claim(job, first_fit(REQUESTS["slot=1/core=2"], plan.available), 10)
+    assert list(plan.running()) == [(10, 0), (10, 1), (10, 2), (10, 3)]
+    plan.move_end(1, 10)
+    plan.release(2)
+    assert list(plan.running()) == [(10, 0), (10, 3), (10, 1)]
