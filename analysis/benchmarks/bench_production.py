@@ -15,6 +15,8 @@ beside fifo.
 user. A limit changes the schedule and the length of the queue, so the mean wait and the time per scheduling
 pass are stated, too.
 
+``kinds``: the same with a limit of each kind per user, none of which is ever reached.
+
 Times are CPU seconds, the least of the repetitions, and the runs that are compared alternate.
 """
 
@@ -30,6 +32,7 @@ import numpy as np
 import simsched as ss
 from analysis.benchmarks.bench_orders import PRIORITY
 from analysis.benchmarks.bench_run import SDSC, TRACES, machine, timed
+from simsched.simulation.limits.limit_kinds import KINDS
 from simsched.simulation.options.run_config import from_document
 from simsched.simulation.simulate import simulate
 
@@ -77,6 +80,8 @@ LIMITS: dict[str, list[dict[str, Any]]] = {
     "2 running jobs per user": [{"each": "user", "running-jobs": 2}],
 }
 """Name of a case → its limits; the second and the third never bind."""
+MOST = {"duration": "5000d"}
+"""Kind of limit → a value that no job reaches, if it is no number."""
 
 
 def site() -> Site:
@@ -183,7 +188,7 @@ def compared(cluster: ss.Cluster, jobs: ss.Workload, cases: dict[str, dict[str, 
     spent = dict.fromkeys(cases, float("inf"))
     passes: dict[str, int] = {}
     waits: dict[str, float] = {}
-    for _ in range(repeat):
+    for _ in range(repeat):  # in turn, since the machine's speed changes
         for name, options in cases.items():
             results: list[Any] = []
             seconds = timed(
@@ -227,7 +232,15 @@ def limits(args: argparse.Namespace) -> None:
     compared(cluster, jobs, {name: {"limits": rules} for name, rules in LIMITS.items()}, args.repeat)
 
 
-TABLES = {"slurm": slurm, "fair-tree": fair_tree, "limits": limits}
+def kinds(args: argparse.Namespace) -> None:
+    """Print runs without limits, and with one limit of each kind that no job reaches."""
+    cluster, jobs = trace(args)
+    rules = {kind: [{"each": "user", kind: MOST.get(kind, 10**9)}] for kind in KINDS}
+    cases = {"no limits": [], **rules}
+    compared(cluster, jobs, {name: {"limits": each} for name, each in cases.items()}, args.repeat)
+
+
+TABLES = {"slurm": slurm, "fair-tree": fair_tree, "limits": limits, "kinds": kinds}
 
 
 def main() -> None:
