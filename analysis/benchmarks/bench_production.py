@@ -188,7 +188,7 @@ def compared(cluster: ss.Cluster, jobs: ss.Workload, cases: dict[str, dict[str, 
     spent = dict.fromkeys(cases, float("inf"))
     passes: dict[str, int] = {}
     waits: dict[str, float] = {}
-    for _ in range(repeat):  # in turn, since the machine's speed changes
+    for _ in range(repeat):
         for name, options in cases.items():
             results: list[Any] = []
             seconds = timed(

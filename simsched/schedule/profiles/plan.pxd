@@ -19,9 +19,10 @@ cdef class Plan:
     cdef readonly Kernel kernel
     cdef readonly list profiles
 
-    @cython.locals(at=cython.Py_ssize_t)
     cpdef claim(self, job, selection, end)
     cpdef release(self, job)
+    @cython.locals(at=cython.Py_ssize_t)
+    cdef _enter(self, job, end)
     @cython.locals(at=cython.Py_ssize_t, ends=list, jobs=list)
     cdef _leave(self, job, double end)
     cpdef bint overrun(self, double now) except -1

@@ -159,10 +159,7 @@ class Plan:
                 selection = selection.full()
             self.idle -= self.available.claim(selection)
         self.held[job] = selection
-        self.until[job] = end
-        at = place_of(self._ends, end, True)
-        self._ends.insert(at, end)
-        self._jobs.insert(at, job)
+        self._enter(job, end)
         if self.kernel is not None:
             self.kernel.start(job, selection)
             for profile in self.profiles:
@@ -184,6 +181,13 @@ class Plan:
             # Units on a target that is down come back hidden, so the differences above are wrong.
             self.recount()
         return selection
+
+    def _enter(self, job: int, end: float) -> None:
+        """Put a job among the running ones by its expected end, behind equal ones."""
+        self.until[job] = end
+        at = place_of(self._ends, end, True)
+        self._ends.insert(at, end)
+        self._jobs.insert(at, job)
 
     def _leave(self, job: int, end: float) -> None:
         """Remove a job whose expected end this is."""
@@ -210,10 +214,7 @@ class Plan:
     def move_end(self, job: int, end: float) -> None:
         """Give a running job another expected end, in seconds: of a new prediction or limit."""
         self._leave(job, self.until[job])
-        self.until[job] = end
-        at = place_of(self._ends, end, True)
-        self._ends.insert(at, end)
-        self._jobs.insert(at, job)
+        self._enter(job, end)
         for profile in self.profiles:
             profile.move_end(job, end)
 
